@@ -1,0 +1,133 @@
+"""The base of all value types: immutable, validated where they are made, JSON in and out with a schema key."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Any, ClassVar, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from costmodel.errors import BadInputError
+
+
+class Source(StrEnum):
+    """Where a number comes from, from the most to the least trustworthy."""
+
+    MEASURED = "measured"
+    """Timed or counted on the device at hand."""
+    FITTED = "fitted"
+    """Interpolated or scaled from measurements of the device at hand."""
+    ANALYTIC = "analytic"
+    """Computed from published figures of the device."""
+    ASSUMED = "assumed"
+    """A stated default that nobody measured or published for this case."""
+
+    @staticmethod
+    def worst(*sources: Source) -> Source:
+        """The least trustworthy of `sources`: what a sum or product of such numbers is worth."""
+        return max(sources, key=list(Source).index, default=Source.ANALYTIC)
+
+
+class Spec(BaseModel):
+    """A frozen value that refuses unknown keys, NaN and infinity."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Document(Spec):
+    """A value that stands alone as JSON: its first key is `schema`, e.g. `"plan/1"`."""
+
+    SCHEMA: ClassVar[str]
+
+    @model_serializer(mode="wrap")
+    def _write_schema(self, handler: Any) -> dict[str, Any]:
+        return {"schema": self.SCHEMA, **handler(self)}
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read_schema(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(data, dict) and "schema" in data:
+            if data["schema"] != cls.SCHEMA:
+                raise ValueError(f"schema is {data['schema']!r}, but this version reads {cls.SCHEMA!r}")
+            data = {key: value for key, value in data.items() if key != "schema"}
+        return handler(data)
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """JSON text with a trailing newline; the same value gives the same bytes."""
+        return json.dumps(self.model_dump(mode="json"), indent=indent, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> Self:
+        """Parse `text`; `where` names its origin in errors.
+
+        Raises BadInputError for anything that is not exactly one value of this type and schema version.
+        """
+        data = parse_json(text, where)
+        if not isinstance(data, dict) or "schema" not in data:
+            raise BadInputError(f"{where}: has no `schema` key; expected a file with schema {cls.SCHEMA!r}")
+        if data["schema"] != cls.SCHEMA:
+            raise BadInputError(f"{where}: schema is {data['schema']!r}, but {cls.SCHEMA!r} is needed here")
+        return cls.from_data(data, where)
+
+    @classmethod
+    def from_data(cls, data: Any, where: str) -> Self:
+        """Validate parsed JSON; raises BadInputError with one sentence for the first fault."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise BadInputError(describe(error, where)) from None
+
+
+def parse_json(text: str, where: str) -> Any:
+    """Parse strict JSON (no NaN, no duplicate keys); raises BadInputError with line and column."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicates)
+    except json.JSONDecodeError as error:
+        raise BadInputError(
+            f"{where}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from None
+    except RecursionError:
+        raise BadInputError(f"{where}: not valid JSON: nested too deeply") from None
+    except ValueError as error:
+        raise BadInputError(f"{where}: not valid JSON: {error}") from None
+
+
+def describe(error: ValidationError, where: str) -> str:
+    """One sentence for the first fault of a validation error: where, which field, which value, what would do."""
+    first: ErrorDetails = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:] if message else "invalid"
+    if first["type"] == "extra_forbidden":
+        return f"{where}: unknown key {field!r}"
+    if first["type"] == "missing":
+        return f"{where}: key {field!r} is missing"
+    if not field:
+        return f"{where}: {message}"
+    return f"{where}: {field} is {_short(first['input'])}: {message}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number that JSON knows")
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+    return result

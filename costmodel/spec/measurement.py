@@ -1,0 +1,43 @@
+"""Measurement: what a training run showed."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from costmodel.spec.base import Document
+from costmodel.spec.profile import Provenance
+
+
+class Measurement(Document):
+    """Step times, losses and memory peaks of one run, and the plan it belongs to."""
+
+    SCHEMA: ClassVar[str] = "measurement/1"
+
+    plan_id: str
+    seed: int
+    losses: tuple[float, ...]
+    """Mean loss over the global batch, one per step."""
+    step_times_s: tuple[float, ...]
+    """Slowest rank, one per step, warm-up steps included."""
+    num_warmup_steps: int = Field(ge=0)
+    """Steps at the start that the median leaves out."""
+    step_time_median_s: float = Field(gt=0)
+    peak_memory_bytes: tuple[int, ...]
+    """One per rank, as `memory_counter` counts it."""
+    memory_counter: str
+    """`allocated` (CUDA caching allocator) or `resident` (growth of the process since before the model was built)."""
+    predicted_step_time_s: float | None = None
+    predicted_step_time_low_s: float | None = None
+    predicted_step_time_high_s: float | None = None
+    predicted_peak_memory_bytes: int | None = None
+    within_interval: bool | None = None
+    """Whether the median lies in the predicted interval."""
+    provenance: Provenance
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.losses) != len(self.step_times_s):
+            raise ValueError(f"{len(self.losses)} losses but {len(self.step_times_s)} step times")
+        return self

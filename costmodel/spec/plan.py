@@ -1,0 +1,100 @@
+"""Plan: every decision about how a job is laid out on its ranks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from enum import StrEnum
+from functools import cached_property
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from costmodel.spec.base import Document
+
+AXES = ("tp", "cp", "dp", "pp")
+"""Mesh axes from the innermost (neighbouring ranks) to the outermost; the order Megatron-Core uses."""
+
+
+class Schedule(StrEnum):
+    """Order of forward and backward passes of a pipeline."""
+
+    GPIPE = "gpipe"
+    ONE_F_ONE_B = "1f1b"
+
+
+class Recompute(StrEnum):
+    """What of a layer is computed again in backward instead of being kept."""
+
+    NONE = "none"
+    FULL = "full"
+
+
+class Plan(Document):
+    """Degrees, batch split, schedule, stage cut, recompute and ZeRO stage of one job.
+
+    `cut` holds the number of layers of each pipeline stage over the whole layer sequence (embedding and head
+    included), `recompute_layers` one mode for each of these layers. Rank r has tensor index r % tp, then dp, then pp.
+    """
+
+    SCHEMA: ClassVar[str] = "plan/1"
+
+    framework: str = Field(min_length=1)
+    tp: int = Field(default=1, ge=1)
+    cp: Literal[1] = 1
+    ep: Literal[1] = 1
+    pp: int = Field(default=1, ge=1)
+    vpp: Literal[1] = 1
+    dp: int = Field(default=1, ge=1)
+    zero: Literal[0, 1, 2, 3] = 0
+    micro_batch: int = Field(default=1, ge=1)
+    schedule: Schedule = Schedule.ONE_F_ONE_B
+    cut: tuple[int, ...]
+    recompute_layers: tuple[Recompute, ...]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.cut) != self.pp * self.vpp:
+            raise ValueError(f"cut has {len(self.cut)} stages but pp x vpp is {self.pp * self.vpp}")
+        if min(self.cut) < 1:
+            raise ValueError(f"cut {self.cut} has a stage without layers")
+        if sum(self.cut) != len(self.recompute_layers):
+            raise ValueError(f"cut holds {sum(self.cut)} layers, recompute_layers {len(self.recompute_layers)}")
+        return self
+
+    @property
+    def num_ranks(self) -> int:
+        """Ranks the plan runs on."""
+        return self.tp * self.cp * self.pp * self.dp
+
+    @property
+    def recompute(self) -> str:
+        """`none`, `full`, or `mixed` where layers differ (the embedding and the head are never recomputed)."""
+        modes = {str(mode) for mode in self.recompute_layers[1:-1]}
+        return modes.pop() if len(modes) == 1 else "mixed"
+
+    @cached_property
+    def stages(self) -> tuple[range, ...]:
+        """Layer numbers of each stage."""
+        starts = [sum(self.cut[:index]) for index in range(len(self.cut) + 1)]
+        return tuple(range(start, stop) for start, stop in zip(starts, starts[1:], strict=False))
+
+    def num_microbatches(self, global_batch: int) -> int:
+        """Micro-batches per step and data-parallel rank. Raises ValueError where the batch does not divide."""
+        size = self.micro_batch * self.dp
+        if global_batch % size:
+            raise ValueError(
+                f"global batch {global_batch} is not a multiple of micro-batch {self.micro_batch} x dp {self.dp}"
+            )
+        return global_batch // size
+
+    def stride(self, axis: str) -> int:
+        """Distance in ranks between neighbours along `axis`."""
+        return math.prod(getattr(self, inner) for inner in AXES[: AXES.index(axis)])
+
+    @property
+    def plan_id(self) -> str:
+        """Hash of the canonical JSON: equal plans have equal ids."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]

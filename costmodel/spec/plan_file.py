@@ -1,0 +1,104 @@
+"""PlanFile: what `plan.json` holds, so that every later command needs nothing else; and Certificate, the proof."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from costmodel.spec.base import Document, Spec
+from costmodel.spec.cluster import ClusterSpec
+from costmodel.spec.model import ModelSpec
+from costmodel.spec.plan import Plan
+from costmodel.spec.prediction import Infeasible, Prediction
+from costmodel.spec.profile import Profile
+from costmodel.spec.stack import SoftwareStack
+from costmodel.spec.workload import Workload
+
+
+class Certificate(Document):
+    """How good the plan is, proven against the cost model.
+
+    No plan of the space named here has a step time below `lower_bound_s`.
+    """
+
+    SCHEMA: ClassVar[str] = "certificate/1"
+
+    lower_bound_s: float = Field(gt=0)
+    gap_frac: float = Field(ge=0)
+    """(step time - lower bound) / step time over the full space."""
+    gap_in_space_frac: float = Field(ge=0)
+    """The same over the space left by `restrictions`."""
+    space: str
+    """What was searched, as a sentence."""
+    restrictions: tuple[str, ...]
+    """What the user or the framework fixed."""
+    considered: int = Field(ge=0)
+    pruned: int = Field(ge=0)
+    """Layouts dismissed by their lower bound."""
+    solved: int = Field(ge=0)
+    """Layouts whose stage cut and recompute were optimised."""
+    refused: dict[str, int]
+    """Layouts refused, by rule."""
+    wall_s: float = Field(ge=0)
+
+
+class Alternative(Spec):
+    """Another plan, and why it is not the answer."""
+
+    plan: Plan
+    prediction: Prediction
+    why_not: str
+
+
+class Baseline(Spec):
+    """What a rule of thumb would have given."""
+
+    name: str
+    rule: str
+    """The rule as a sentence."""
+    plan: Plan | None
+    prediction: Prediction | None
+    infeasible: Infeasible | None = None
+
+
+class RefusedPlan(Spec):
+    """A plan that cannot be, kept for the explanation."""
+
+    plan: Plan
+    infeasible: Infeasible
+
+
+class Sensitivity(Spec):
+    """How the step time answers to one input that nobody measured."""
+
+    input: str
+    change: str
+    step_time_s: float = Field(gt=0)
+
+
+class PlanFile(Document):
+    """The answer of `solve` or `check` with everything it rests on."""
+
+    SCHEMA: ClassVar[str] = "plan_file/1"
+
+    hf_config: dict[str, Any]
+    model: ModelSpec
+    workload: Workload
+    cluster: ClusterSpec
+    stack: SoftwareStack
+    profile: Profile | None
+    plan: Plan
+    prediction: Prediction
+    certificate: Certificate | None
+    """Absent where a given layout was only judged."""
+    alternatives: tuple[Alternative, ...] = ()
+    baselines: tuple[Baseline, ...] = ()
+    refused: tuple[RefusedPlan, ...] = ()
+    sensitivities: tuple[Sensitivity, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    input_hashes: dict[str, str]
+    """SHA-256 of each input file, or of the preset, by role (model, cluster, profile)."""
+    versions: dict[str, str]
+    created: str
+    """ISO 8601, UTC."""

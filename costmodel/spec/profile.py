@@ -1,0 +1,102 @@
+"""Profile: what was measured on the hardware at hand, with its spread and provenance."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from costmodel.spec.base import Document, Spec
+from costmodel.spec.cluster import ClusterSpec
+from costmodel.spec.layers import Layer
+from costmodel.spec.model import ModelSpec
+from costmodel.spec.workload import Precision
+
+
+class Spread(Spec):
+    """A repeated measurement of a time: the median and the 10th and 90th percentile, in seconds."""
+
+    median_s: float = Field(gt=0)
+    low_s: float = Field(gt=0)
+    high_s: float = Field(gt=0)
+    num_samples: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.low_s <= self.median_s <= self.high_s:
+            raise ValueError(f"low {self.low_s}, median {self.median_s}, high {self.high_s} are not in order")
+        return self
+
+
+class LayerSample(Spec):
+    """One layer at one shard and micro-batch: time of its passes and bytes kept for backward.
+
+    `layer` is the whole layer; the timed module holds the share of one of `tp` ranks, without its collectives.
+    """
+
+    layer: Layer
+    tp: int = Field(ge=1)
+    micro_batch: int = Field(ge=1)
+    seq_len: int = Field(ge=1)
+    precision: Precision
+    forward: Spread
+    backward: Spread
+    saved_bytes: int = Field(ge=0)
+    """Bytes that autograd keeps from forward to backward, parameters not counted."""
+
+
+class Collective(StrEnum):
+    """Operations between ranks. Sizes are those of the whole (unsharded) tensor, or of the message for send_recv."""
+
+    ALL_REDUCE = "all_reduce"
+    ALL_GATHER = "all_gather"
+    REDUCE_SCATTER = "reduce_scatter"
+    SEND_RECV = "send_recv"
+
+
+class CollectiveSample(Spec):
+    """One collective between `num_ranks` real ranks."""
+
+    op: Collective
+    num_ranks: int = Field(ge=2)
+    size_bytes: int = Field(gt=0)
+    time: Spread
+
+
+class OptimizerSample(Spec):
+    """One optimizer step over `num_params` parameters held by a rank."""
+
+    num_params: int = Field(gt=0)
+    time: Spread
+
+
+class Provenance(Spec):
+    """On what and with what the measurement was made."""
+
+    device: str
+    driver: str
+    """Driver or kernel version."""
+    backend: str
+    """Communication library: nccl or gloo."""
+    versions: dict[str, str]
+    date: str
+    """ISO 8601, UTC."""
+    num_ranks: int = Field(ge=1)
+    threads_per_rank: int = Field(ge=1)
+
+
+class Profile(Document):
+    """Everything `planner profile` measured, and the model and machine it measured."""
+
+    SCHEMA: ClassVar[str] = "profile/1"
+
+    hf_config: dict[str, Any]
+    """The raw model config, as read."""
+    model: ModelSpec
+    cluster: ClusterSpec
+    """The machine the profile was made on; its links are the measured ones."""
+    layers: tuple[LayerSample, ...]
+    collectives: tuple[CollectiveSample, ...]
+    optimizer: tuple[OptimizerSample, ...]
+    provenance: Provenance

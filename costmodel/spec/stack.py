@@ -1,0 +1,42 @@
+"""SoftwareStack: what a training framework does to time and memory."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from costmodel.spec.base import Document
+
+
+class SoftwareStack(Document):
+    """Constants of one framework; `costmodel.stacks` holds the known ones and where each value comes from."""
+
+    SCHEMA: ClassVar[str] = "stack/1"
+
+    name: str = Field(min_length=1)
+    elementwise_traffic_factor: float = Field(gt=0)
+    """Bytes moved by element-wise work over the least possible: low where kernels are fused, high where eager."""
+    norm_keeps_fp32_copy: bool
+    """Whether each norm saves a four-byte copy of its input for backward."""
+    mlp_activation_fused: bool
+    """Whether activation and product of a gated feed-forward network are one kernel (one saved tensor fewer)."""
+    grad_bytes_per_param: int = Field(ge=2, le=4)
+    """Bytes of an accumulated gradient."""
+    master_weight_bytes_per_param: int = Field(ge=0, le=4)
+    """Bytes of the fp32 copy of the weights that the optimizer owns beside low-precision weights; 0 where the
+    stored weights are fp32 themselves."""
+    low_precision_weights_resident: bool
+    """Whether bf16 weights stay allocated through the step; else they are cast when gathered."""
+    logits_bytes_per_logit: dict[str, float]
+    """Bytes alive per logit at the peak of the loss, by precision name."""
+    grad_reduce_overlap_frac: float = Field(ge=0, le=1)
+    """Share of the gradient reduction that hides behind the backward pass of the last micro-batch."""
+    param_gather_overlap_frac: float = Field(ge=0, le=1)
+    """Share of the ZeRO-3 traffic of a micro-batch that hides behind its compute."""
+    launch_s_per_layer: float = Field(ge=0)
+    """Host time to launch one block's pass; compute below it does not get faster."""
+    step_overhead_s: float = Field(ge=0)
+    """Time per step outside forward, backward, communication and optimizer."""
+    allocator_slack_frac: float = Field(ge=0, lt=1)
+    """Fragmentation: what the allocator reserves beyond what is allocated."""

@@ -1,0 +1,1 @@
+"""Runs a Plan on torch.distributed and returns a Measurement."""

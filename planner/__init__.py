@@ -1,0 +1,1 @@
+"""Decisions and face of the program: models, clusters, search, frameworks, command line."""

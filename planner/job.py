@@ -1,0 +1,65 @@
+"""The question that `solve` and `check` answer: one job on one machine, and the layout choices the user fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from costmodel.spec import (
+    ClusterSpec,
+    Infeasible,
+    ModelSpec,
+    PlanFile,
+    Profile,
+    Schedule,
+    SoftwareStack,
+    Workload,
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything a prediction needs apart from the plan, with what was assumed and the hashes of what was read."""
+
+    hf_config: dict[str, Any]
+    model: ModelSpec
+    workload: Workload
+    cluster: ClusterSpec
+    stack: SoftwareStack
+    profile: Profile | None
+    framework: str
+    assumptions: tuple[str, ...]
+    """Sentences for the first line of the answer, e.g. that the link between nodes is a default."""
+    input_hashes: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout flags of the command line; None leaves the choice open (`solve`) or to the framework (`check`)."""
+
+    tp: int | None = None
+    cp: int | None = None
+    ep: int | None = None
+    pp: int | None = None
+    vpp: int | None = None
+    dp: int | None = None
+    zero: int | None = None
+    micro_batch: int | None = None
+    schedule: Schedule | None = None
+    recompute: str | None = None
+
+    def fixed(self) -> dict[str, Any]:
+        """The choices that are made, by name."""
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What `solve` and `check` return.
+
+    `plan_file` is absent where no plan could even be priced; `infeasible` says why nothing fits or which rule
+    forbids the layout. `check` of a layout that is priced but does not fit sets both.
+    """
+
+    plan_file: PlanFile | None
+    infeasible: Infeasible | None

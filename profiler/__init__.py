@@ -1,0 +1,1 @@
+"""Measures devices, layers and links, and returns a Profile."""

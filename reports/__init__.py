@@ -1,0 +1,1 @@
+"""Draws plans, predictions and measurements as one HTML page."""
