@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from enum import StrEnum
@@ -78,7 +79,7 @@ class Plan(Document):
     def stages(self) -> tuple[range, ...]:
         """Layer numbers of each stage."""
         starts = [sum(self.cut[:index]) for index in range(len(self.cut) + 1)]
-        return tuple(range(start, stop) for start, stop in zip(starts, starts[1:], strict=False))
+        return tuple(range(start, stop) for start, stop in itertools.pairwise(starts))
 
     def num_microbatches(self, global_batch: int) -> int:
         """Micro-batches per step and data-parallel rank. Raises ValueError where the batch does not divide."""

@@ -11,7 +11,7 @@ from costmodel.spec.operations import CausalAttention, Elementwise, Gemm, Operat
 
 
 class DenseBlock(Spec):
-    """One pre-norm decoder block; tensor parallel splits heads and feed-forward columns (Megatron, arXiv 1909.08053)."""
+    """One pre-norm decoder block; tensor parallel splits heads and ffn columns (Megatron, arXiv 1909.08053)."""
 
     kind: Literal["dense_block"] = "dense_block"
     hidden: int = Field(gt=0)

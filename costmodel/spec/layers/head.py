@@ -11,7 +11,7 @@ from costmodel.spec.operations import Elementwise, Gemm, Operation
 
 
 class Head(Spec):
-    """Norm, vocabulary projection and loss; tensor parallel splits the vocabulary. `tied` shares the embedding table."""
+    """Norm, vocabulary projection and loss; tensor parallel splits the vocabulary. `tied` shares the table."""
 
     kind: Literal["head"] = "head"
     vocab: int = Field(gt=0)
