@@ -1,0 +1,93 @@
+"""Schedules: their text form, their laws, and their bounds against the simulation."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from costmodel.schedules import SCHEDULES, Action, simulate
+from costmodel.spec import Schedule
+
+sizes = st.tuples(st.integers(1, 6), st.integers(1, 9))
+times = st.floats(0.01, 10)
+
+
+@given(st.integers(0, 99), st.sampled_from("FB"), st.integers(0, 999))
+def test_action_text_has_an_exact_inverse(stage, kind, microbatch):
+    action = Action(stage, kind, microbatch)
+    assert Action.parse(str(action)) == action
+
+
+@pytest.mark.parametrize("text", ["", "F0", "2X0", "2F", "2F0 ", "-1F0"])
+def test_other_text_is_not_an_action(text):
+    with pytest.raises(ValueError, match="not an action"):
+        Action.parse(text)
+
+
+@pytest.mark.parametrize("schedule", Schedule)
+@given(size=sizes)
+def test_every_pass_happens_once_and_backward_follows_forward(schedule, size):
+    num_stages, num_microbatches = size
+    for stage, actions in enumerate(SCHEDULES[schedule].order(num_stages, num_microbatches)):
+        assert sorted(map(str, actions)) == sorted(f"{stage}{k}{m}" for k in "FB" for m in range(num_microbatches))
+        for microbatch in range(num_microbatches):
+            assert actions.index(Action(stage, "F", microbatch)) < actions.index(Action(stage, "B", microbatch))
+
+
+@pytest.mark.parametrize("schedule", Schedule)
+@given(size=sizes)
+def test_in_flight_is_the_most_activations_ever_held(schedule, size):
+    num_stages, num_microbatches = size
+    kind = SCHEDULES[schedule]
+    for stage, actions in enumerate(kind.order(num_stages, num_microbatches)):
+        held, most = 0, 0
+        for action in actions:
+            held += 1 if action.kind == "F" else -1
+            most = max(most, held)
+        assert most == kind.in_flight(stage, num_stages, num_microbatches)
+
+
+@pytest.mark.parametrize("schedule", Schedule)
+@given(data=st.data(), size=sizes, transfer=st.sampled_from([0.0, 0.1, 3.0]))
+def test_no_simulation_undercuts_the_lower_bound(schedule, data, size, transfer):
+    num_stages, num_microbatches = size
+    forward = data.draw(st.lists(times, min_size=num_stages, max_size=num_stages))
+    backward = data.draw(st.lists(times, min_size=num_stages, max_size=num_stages))
+    kind = SCHEDULES[schedule]
+    end_s = simulate(kind.order(*size), forward, backward, transfer).end_s
+    bound_s = kind.lower_bound_s(forward, backward, num_microbatches, transfer)
+    assert bound_s <= end_s * (1 + 1e-9)
+    if schedule is Schedule.GPIPE:
+        assert bound_s == pytest.approx(end_s)
+
+
+def test_even_stages_without_transfer_have_the_textbook_bubble():
+    # m = 8 micro-batches, S = 4 stages, f = 1, b = 2: (m + S - 1) (f + b) = 11 * 3 = 33 for both schedules.
+    for schedule in Schedule:
+        assert simulate(SCHEDULES[schedule].order(4, 8), [1] * 4, [2] * 4).end_s == 33
+
+
+def test_one_forward_one_backward_of_two_uneven_stages():
+    # Stage 0: f = b = 10; stage 1: f = b = 1; m = 2. Stage 0 runs F0 F1 until 20; stage 1 F0 at 10-11, B0 11-12;
+    # stage 0 B0 20-30; stage 1 F1 20-21, B1 21-22; stage 0 B1 30-40.
+    assert simulate(SCHEDULES[Schedule.ONE_F_ONE_B].order(2, 2), [10, 1], [10, 1]).end_s == 40
+
+
+def test_transfer_and_release_delay_the_start():
+    # Two stages, one micro-batch, f = b = 1, transfer 0.5, rank 1 free from 5: F0 0-1, F1 5-6 (released), B1 6-7,
+    # hop 0.5, B0 7.5-8.5.
+    timeline = simulate(SCHEDULES[Schedule.GPIPE].order(2, 1), [1, 1], [1, 1], 0.5, [0.0, 5.0])
+    assert timeline.end_s == 8.5
+    assert [(a.rank, a.kind, a.start_s) for a in timeline.actions] == [
+        (0, "F", 0),
+        (0, "B", 7.5),
+        (1, "F", 5),
+        (1, "B", 6),
+    ]
+
+
+def test_lists_that_wait_for_each_other_are_refused():
+    ranks = [[Action(0, "B", 0), Action(0, "F", 0)], [Action(1, "F", 0), Action(1, "B", 0)]]
+    with pytest.raises(ValueError, match="0B0, 1F0 wait for each other"):
+        simulate(ranks, [1, 1], [1, 1])
