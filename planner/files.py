@@ -1,0 +1,151 @@
+"""Files in and out: read as data with one sentence for each fault, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from costmodel.errors import BadInputError, MissingError
+from costmodel.spec import Document, Measurement, PlanFile, Profile
+
+MAX_FILE_BYTES = 64 * 2**20
+"""Far above any config, plan or profile; a larger file was named by mistake."""
+
+DocumentType = TypeVar("DocumentType", bound=Document)
+
+
+def read_text(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> str:
+    """The UTF-8 text of `path`; `what` names its role in errors, e.g. "model config".
+
+    Raises BadInputError for anything but a readable text file of at most `max_bytes` bytes.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise BadInputError(f"{what} {path}: is not a file")
+        with path.open("rb") as file:
+            data = file.read(max_bytes + 1)
+    except FileNotFoundError:
+        raise BadInputError(f"{what} {path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise BadInputError(f"{what} {path}: cannot be read: {_reason(error)}") from None
+    if len(data) > max_bytes:
+        raise BadInputError(f"{what} {path}: is larger than {max_bytes // 2**20} MiB, so it cannot be one")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{what} {path}: is not UTF-8 text (byte {error.start})") from None
+    if "\0" in text:
+        raise BadInputError(f"{what} {path}: is a binary file, not text")
+    return text
+
+
+def read_document(path: Path, kind: type[DocumentType], what: str) -> DocumentType:
+    """One value of `kind` from the JSON file `path`; raises BadInputError for anything else."""
+    return kind.from_json(read_text(path, what), f"{what} {path}")
+
+
+def read_plan_file(path: Path) -> PlanFile:
+    """The answer of `solve` or `check` in `path`; raises BadInputError."""
+    return read_document(path, PlanFile, "plan file")
+
+
+def read_measurement(path: Path) -> Measurement:
+    """What a run showed; raises BadInputError."""
+    return read_document(path, Measurement, "measurement")
+
+
+def read_profile(path: Path) -> Profile:
+    """What was measured on a machine.
+
+    Raises MissingError where there is no such file, since `planner profile` makes one; BadInputError for a faulty one.
+    """
+    if not path.exists():
+        raise MissingError(
+            f"profile {path}: no such file; measure this machine with `planner profile -o {path}`, "
+            "or name a model and a cluster with --model and --cluster"
+        )
+    return read_document(path, Profile, "profile")
+
+
+def schema_of(text: str) -> str | None:
+    """The `schema` key of JSON `text`, or None where it has none or is no JSON object."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    schema = data.get("schema") if isinstance(data, dict) else None
+    return schema if isinstance(schema, str) else None
+
+
+def check_writable(path: Path, may_replace: Callable[[str], bool], *, force: bool) -> None:
+    """Raise BadInputError where `path` cannot be written, so that no long work is done in vain.
+
+    An existing file is replaced only if `may_replace(its text)` says that it is of the same kind, or with `force`.
+    """
+    parent = path.parent
+    if path.exists() and not path.is_file():
+        raise BadInputError(f"output {path}: is not a regular file; give the name of a file with -o")
+    if not parent.is_dir():
+        raise BadInputError(f"output {path}: the folder {parent} does not exist; create it or give another -o")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise BadInputError(f"output {path}: the folder {parent} cannot be written; give another -o")
+    if path.exists() and not force:
+        try:
+            same_kind = may_replace(path.read_bytes().decode("utf-8", errors="replace"))
+        except OSError as error:
+            raise BadInputError(f"output {path}: cannot be read before it is replaced: {_reason(error)}") from None
+        if not same_kind:
+            raise BadInputError(
+                f"output {path}: holds something else already; give another -o, or --force to overwrite it"
+            )
+
+
+def check_document_writable(path: Path, kind: type[Document], *, force: bool) -> None:
+    """`check_writable` for a document: only a file of the same schema may be replaced, in whatever version."""
+    name = kind.SCHEMA.partition("/")[0]
+    check_writable(path, lambda text: (schema_of(text) or "").partition("/")[0] == name, force=force)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` whole or not at all, through a symbolic link to where it points.
+
+    Raises BadInputError where the file system refuses. Call `check_writable` before.
+    """
+    temporary: Path | None = None
+    try:
+        path = path.resolve()
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        temporary = Path(name)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files for the owner alone; give what a plain open() would have given.
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+        temporary = None
+    except OSError as error:
+        raise BadInputError(f"output {path}: cannot be written: {_reason(error)}") from None
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def write_document(path: Path, document: Document, *, force: bool = False) -> None:
+    """Write `document` as JSON; a file of another schema is not overwritten without `force` (BadInputError)."""
+    check_document_writable(path, type(document), force=force)
+    write_text(path, document.to_json())
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)).lower()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,1 @@
+"""Models: shipped presets and Hugging Face configs, read into `ModelSpec`."""

@@ -1,0 +1,222 @@
+"""Reading Hugging Face configs: presets, families, defaults and everything that must be refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from costmodel.errors import BadInputError
+from planner.models import presets
+from planner.models.presets import DEMO_MODEL, preset_names
+from planner.models.read import load_model, read_model
+
+SOURCES: dict[str, dict[str, Any]] = yaml.safe_load(
+    (Path(presets.__file__).parent / "preset_sources.yaml").read_text(encoding="utf-8")
+)
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    """A small valid Llama config with `changes`; a change to `...` removes the key."""
+    data = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 4,
+        "vocab_size": 100,
+        "max_position_embeddings": 32,
+        **changes,
+    }
+    return {key: value for key, value in data.items() if value is not ...}
+
+
+def read(**changes: Any) -> Any:
+    return read_model(config(**changes), "here", "small")
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_has_a_source_and_its_published_size(name: str) -> None:
+    model = load_model(name)
+    assert SOURCES[name]["source"]
+    assert model.where == f"preset {name}"
+    assert model.spec.assumptions == ()
+    if name != DEMO_MODEL:
+        assert model.spec.params_total == SOURCES[name]["params_total"]
+
+
+def test_sources_name_only_presets() -> None:
+    assert set(SOURCES) == set(preset_names())
+
+
+def test_parameters_by_hand() -> None:
+    # embedding 100 x 64 = 6400; a block: q 64 x 64, k and v 64 x 32 each, o 64 x 64 = 12288; feed-forward
+    # 3 x 64 x 96 = 18432; two norms 128: 30848, twice 61696; head 6400 + norm 64.
+    model = read()
+    assert model.params_by_part == {"embedding": 6400, "blocks": 61696, "head": 6464}
+    assert model.max_seq_len == 32
+    assert read(tie_word_embeddings=True).params_by_part["head"] == 64
+
+
+def test_missing_or_null_kv_heads_mean_one_per_head_and_are_told() -> None:
+    for value in (None, ...):
+        model = read(num_key_value_heads=value)
+        assert model.blocks[0].num_kv_heads == 8
+        assert "num_key_value_heads" in model.assumptions[0]
+
+
+def test_missing_kv_heads_of_mistral_take_the_default_of_its_class() -> None:
+    mistral = {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "num_attention_heads": 32}
+    assert read(**mistral, num_key_value_heads=...).blocks[0].num_kv_heads == 8
+    assert read(**mistral, num_key_value_heads=None).blocks[0].num_kv_heads == 32
+
+
+def test_head_dim_may_be_free_null_or_the_default_of_the_class() -> None:
+    assert read(head_dim=24).blocks[0].query_width == 8 * 24
+    assert read(head_dim=None).blocks[0].head_dim == 8
+    qwen3 = read(architectures=["Qwen3ForCausalLM"], model_type="qwen3")
+    assert qwen3.blocks[0].head_dim == 128
+    assert "head_dim" in qwen3.assumptions[0]
+
+
+def test_class_is_taken_from_model_type_where_architectures_is_missing() -> None:
+    model = read(architectures=...)
+    assert model.architecture == "LlamaForCausalLM"
+    assert "model_type" in model.assumptions[0]
+
+
+def test_attention_window_limits_the_sequence() -> None:
+    mistral = {"architectures": ["MistralForCausalLM"], "model_type": "mistral"}
+    assert read(**mistral, sliding_window=16).max_seq_len == 16
+    assert read(**mistral, sliding_window=None).max_seq_len == 32
+    assert read(**mistral, max_position_embeddings=8192).max_seq_len == 4096  # the default window of the class
+    qwen2 = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "sliding_window": 16}
+    assert read(**qwen2).max_seq_len == 32
+    assert read(**qwen2, use_sliding_window=True).max_seq_len == 16
+    assert read(**qwen2, layer_types=["full_attention", "full_attention"]).max_seq_len == 32
+    assert read(**qwen2, layer_types=["full_attention", "sliding_attention"]).max_seq_len == 16
+
+
+@pytest.mark.parametrize("key", ["hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size"])
+@pytest.mark.parametrize("value", [..., None, 0, -1, 64.0, 64.5, "64", True, 10**12, [64]])
+def test_a_size_that_is_no_size_is_refused_by_name(key: str, value: Any) -> None:
+    with pytest.raises(BadInputError, match=key):
+        read(**{key: value})
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"num_attention_heads": 0}, "num_attention_heads"),
+        ({"num_attention_heads": 7, "num_key_value_heads": 7}, "num_attention_heads = 7 does not divide hidden_size"),
+        ({"num_key_value_heads": 3}, "num_key_value_heads = 3 does not divide"),
+        ({"num_key_value_heads": 16}, "num_key_value_heads = 16 does not divide"),
+        ({"head_dim": 0}, "head_dim"),
+        ({"tie_word_embeddings": "yes"}, "tie_word_embeddings"),
+        ({"attention_bias": 1}, "attention_bias"),
+        ({"max_position_embeddings": -1}, "max_position_embeddings"),
+        ({"layer_types": ["linear_attention", "full_attention"], "sliding_window": 4}, "layer_types"),
+        ({"architectures": ["BertForMaskedLM"]}, "BertForMaskedLM.*LlamaForCausalLM"),
+        ({"architectures": "LlamaForCausalLM"}, "architectures"),
+        ({"architectures": ..., "model_type": ...}, "architectures is missing"),
+        ({"model_type": "mixtral"}, "model_type is 'mixtral'"),
+        ({"num_local_experts": 8}, "mixture of experts"),
+        ({"n_routed_experts": 64}, "mixture of experts"),
+        ({"text_config": {"hidden_size": 64}}, "text_config"),
+        ({"quantization_config": {"bits": 4}}, "quantization_config"),
+        ({"num_nextn_predict_layers": 1}, "num_nextn_predict_layers"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_name(changes: dict[str, Any], named: str) -> None:
+    with pytest.raises(BadInputError, match=named):
+        read(**changes)
+
+
+def test_files_and_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config()))
+    by_folder, by_file = load_model(str(folder)), load_model(str(folder / "config.json"))
+    assert by_folder.spec == by_file.spec
+    assert by_folder.spec.name == "my-model"
+    assert by_folder.hf_config == config()
+    assert len(by_folder.sha256) == 64
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("llama3-8b", "did you mean llama-3-8b"),
+        ("no-such-thing", "presets: "),
+        ("my.module:factory", "not supported by this version"),
+        ("/dev/null", "not a file"),
+        ("", "neither a preset"),
+    ],
+)
+def test_names_that_lead_nowhere(text: str, named: str) -> None:
+    with pytest.raises(BadInputError, match=named):
+        load_model(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"", "not valid JSON"),
+        (b'{"hidden_size": 64', "not valid JSON at line 1"),
+        (b'{"hidden_size": NaN}', "NaN"),
+        (b'{"hidden_size": 1, "hidden_size": 2}', "stands twice"),
+        (b"[1, 2]", "JSON object"),
+        (b"\xff\xfe\x00", "UTF-8"),
+        (b"{}\0", "binary"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_files_that_hold_no_config(tmp_path: Path, content: bytes, named: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    with pytest.raises(BadInputError, match=named):
+        load_model(str(path))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"num_key_value_heads": ...},
+        {"attention_bias": True, "mlp_bias": True, "head_dim": 24},
+        {"tie_word_embeddings": True},
+        {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "num_key_value_heads": ...},
+        {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "head_dim": 24},
+        {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2"},
+        {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "tie_word_embeddings": True},
+        {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"},
+        {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "attention_bias": True, "head_dim": 16},
+    ],
+)
+def test_parameters_equal_those_that_transformers_builds(changes: dict[str, Any]) -> None:
+    import torch
+    import transformers
+
+    data = config(**changes)
+    with torch.device("meta"):
+        built = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(**data))
+    assert type(built).__name__ == data["architectures"][0]
+    assert read_model(data, "here", "small").params_total == sum(parameter.numel() for parameter in built.parameters())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", preset_names())
+def test_parameters_of_presets_equal_those_that_transformers_builds(name: str) -> None:
+    import torch
+    import transformers
+
+    model = load_model(name)
+    with torch.device("meta"):
+        built = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(**model.hf_config))
+    assert model.spec.params_total == sum(parameter.numel() for parameter in built.parameters())
