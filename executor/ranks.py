@@ -27,6 +27,7 @@ from typing import Any, NoReturn, Self, TypeVar
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import TCPStore
 
 from costmodel.errors import BadInputError, MissingError, PlannerError, RunFailedError
 
@@ -184,7 +185,9 @@ class RankGroup:
             kind, value = self._pipes[rank].recv()
         except (EOFError, ConnectionResetError):
             self._workers[rank].join()
-            return _FAILURE, _Died(f"rank {rank} of {self.num_ranks} {_how_it_ended(self._workers[rank].exitcode)}")
+            return _FAILURE, _DiedError(
+                f"rank {rank} of {self.num_ranks} {_how_it_ended(self._workers[rank].exitcode)}"
+            )
         return kind, value
 
     def _kill(self) -> None:
@@ -193,19 +196,19 @@ class RankGroup:
         self.close()
 
 
-class _Died(RunFailedError):
+class _DiedError(RunFailedError):
     """A worker that ended without a word."""
 
 
-class _LostPeer(RunFailedError):
+class _LostPeerError(RunFailedError):
     """A worker whose communication failed; most often because another one ended."""
 
 
 def _blame(failure: BaseException) -> int:
     """Order of failures from cause to consequence."""
-    if isinstance(failure, _Died):
+    if isinstance(failure, _DiedError):
         return 0
-    return 2 if isinstance(failure, _LostPeer) else 1
+    return 2 if isinstance(failure, _LostPeerError) else 1
 
 
 def _how_it_ended(exit_code: int | None) -> str:
@@ -286,7 +289,7 @@ def _join_process_group(rank: int, num_ranks: int, listener: socket.socket, devi
     )
     timeout = timedelta(seconds=timeout_s)
     if rank == 0:
-        store = dist.TCPStore(
+        store = TCPStore(
             LOCALHOST,
             port,
             num_ranks,
@@ -297,7 +300,7 @@ def _join_process_group(rank: int, num_ranks: int, listener: socket.socket, devi
         )
     else:
         listener.close()
-        store = dist.TCPStore(LOCALHOST, port, num_ranks, is_master=False, timeout=timeout)
+        store = TCPStore(LOCALHOST, port, num_ranks, is_master=False, timeout=timeout)
     if device == "cuda":
         torch.cuda.set_device(rank)
         dist.init_process_group(
@@ -341,7 +344,7 @@ class _Report:
         if isinstance(error, torch.OutOfMemoryError | MemoryError):
             return RunFailedError(f"{self._who} ran out of memory: {_first_line(error)}")
         if isinstance(error, dist.DistError) or _is_lost_connection(error):
-            return _LostPeer(sentence)
+            return _LostPeerError(sentence)
         return RunFailedError(f"{sentence}\n{''.join(traceback.format_exception(error))}")
 
 
