@@ -1,0 +1,77 @@
+"""Details of a model that cost nothing but must be exported: read from its Hugging Face config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from costmodel.errors import BadInputError
+from costmodel.spec import PlanFile
+
+
+@dataclass(frozen=True)
+class Llama3RopeScaling:
+    """Stretching of rotary frequencies as Llama 3.1 does it."""
+
+    factor: float
+    low_freq_factor: float
+    high_freq_factor: float
+    original_max_position_embeddings: int
+
+
+@dataclass(frozen=True)
+class ModelDetails:
+    """Norm, rotary embedding and initial weights. Absent keys take the defaults of the Llama family in transformers."""
+
+    norm_eps: float
+    rope_theta: float
+    rope_scaling: Llama3RopeScaling | None
+    initializer_range: float
+    max_seq_len: int
+    """At least the sequence length of the job."""
+
+
+def read_details(plan_file: PlanFile) -> ModelDetails:
+    """Raises BadInputError for what no exporter here can say: another activation or rotary scaling, a short window."""
+    config, workload = plan_file.hf_config, plan_file.workload
+    activation = config.get("hidden_act", "silu")
+    if activation != "silu":
+        raise BadInputError(f"hf_config: hidden_act is {activation!r}, but only 'silu' can be exported")
+    window = config.get("sliding_window") if config.get("use_sliding_window", True) else None
+    if window is not None and window < workload.seq_len:
+        raise BadInputError(
+            f"hf_config: sliding_window is {window}, shorter than seq_len = {workload.seq_len}, "
+            "but only full causal attention can be exported"
+        )
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    if not isinstance(rope, Mapping):
+        raise BadInputError(f"hf_config: rope_parameters is {rope!r}; expected an object")
+    return ModelDetails(
+        norm_eps=_number(config, "rms_norm_eps", 1e-6),
+        rope_theta=_number(rope, "rope_theta", _number(config, "rope_theta", 10000.0)),
+        rope_scaling=_read_rope_scaling(rope),
+        initializer_range=_number(config, "initializer_range", 0.02),
+        max_seq_len=max(plan_file.model.max_seq_len or 0, workload.seq_len),
+    )
+
+
+def _read_rope_scaling(rope: Mapping[str, Any]) -> Llama3RopeScaling | None:
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    if kind == "default":
+        return None
+    if kind != "llama3":
+        raise BadInputError(f"hf_config: rope_type is {kind!r}, but only 'default' and 'llama3' can be exported")
+    return Llama3RopeScaling(
+        factor=_number(rope, "factor"),
+        low_freq_factor=_number(rope, "low_freq_factor"),
+        high_freq_factor=_number(rope, "high_freq_factor"),
+        original_max_position_embeddings=int(_number(rope, "original_max_position_embeddings")),
+    )
+
+
+def _number(config: Mapping[str, Any], key: str, default: float | None = None) -> float:
+    value = config.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadInputError(f"hf_config: {key} is {value!r}; expected a number")
+    return float(value)

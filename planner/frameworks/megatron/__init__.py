@@ -1,0 +1,20 @@
+"""Megatron-LM: NVIDIA's trainer on Megatron-Core, told everything by command-line arguments."""
+
+from __future__ import annotations
+
+from costmodel.spec import DeviceKind, Recompute, Schedule
+from planner.frameworks.framework import Defaults, Framework
+from planner.frameworks.megatron.rules import RULES, SCHEDULES, TITLE, ZERO_STAGES
+from planner.frameworks.megatron.write import VERSION, write
+
+MEGATRON = Framework(
+    name="megatron",
+    title=TITLE,
+    version=VERSION,
+    stacks={DeviceKind.CUDA: "megatron-core"},
+    rules=RULES,
+    zero_stages=ZERO_STAGES,
+    schedules=SCHEDULES,
+    defaults=Defaults(zero=0, zero_with_pipeline=0, schedule=Schedule.ONE_F_ONE_B, recompute=Recompute.NONE),
+    write=write,
+)

@@ -1,0 +1,130 @@
+"""What Megatron-LM core_v0.16.1 can express by command-line arguments.
+
+Checked against `megatron/training/arguments.py`, `megatron/core/transformer/transformer_config.py` and
+`transformer_block.py` of that tag.
+"""
+
+from __future__ import annotations
+
+from costmodel.spec import Infeasible, ModelSpec, Plan, Recompute, Schedule, Workload
+from planner.frameworks import rules
+from planner.frameworks.framework import Rule
+
+TITLE = "Megatron-LM"
+ZERO_STAGES = (0, 1)
+SCHEDULES = (Schedule.ONE_F_ONE_B,)
+ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
+
+BIAS_FLAGS: dict[tuple[bool, bool, bool], tuple[str, ...]] = {
+    (False, False, False): ("--disable-bias-linear",),
+    (True, False, False): ("--disable-bias-linear", "--add-qkv-bias"),
+    (True, True, True): (),
+}
+"""Flags by (qkv, attention output, feed-forward) bias; Megatron-LM has no others."""
+
+
+def _kv_heads_divide(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+    def works(tp: int) -> bool:
+        return all(block.num_kv_heads % tp == 0 or tp % block.num_kv_heads == 0 for block in model.blocks)
+
+    if works(plan.tp):
+        return None
+    heads = min(block.num_kv_heads for block in model.blocks)
+    valid = [tp for tp in range(1, plan.num_ranks + 1) if works(tp) and model.blocks[0].num_heads % tp == 0]
+    return Infeasible(
+        rule="kv_heads_divide",
+        sentence=f"tp = {plan.tp} is neither a divisor nor a multiple of num_key_value_heads = {heads}; "
+        f"valid values up to {plan.num_ranks}: {', '.join(map(str, valid))}",
+        needed=plan.tp,
+        limit=heads,
+    )
+
+
+KV_HEADS_DIVIDE = Rule(
+    "kv_heads_divide",
+    "tp divides num_key_value_heads, or is a multiple of it (key and value heads are then replicated).",
+    _kv_heads_divide,
+)
+
+
+def _biases_expressible(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
+    block = model.blocks[0]
+    biases = (block.qkv_bias, block.output_bias, block.mlp_bias)
+    if biases in BIAS_FLAGS:
+        return None
+    where = ("query, key and value", "attention output", "feed-forward")
+    present = " and ".join(name for name, bias in zip(where, biases, strict=True) if bias)
+    return Infeasible(
+        rule="biases_expressible",
+        sentence=f"{model.name} has biases on {present} only, but {TITLE} puts them on none, "
+        "on query, key and value, or on all linear layers; use framework native",
+    )
+
+
+BIASES_EXPRESSIBLE = Rule(
+    "biases_expressible",
+    "Linear layers have no bias, or only query, key and value have, or all have.",
+    _biases_expressible,
+)
+
+
+def recomputed_per_stage(plan: Plan) -> tuple[tuple[Recompute, ...], ...]:
+    """Recompute mode of each block, by stage; embedding and head left out."""
+    last = len(plan.recompute_layers) - 1
+    return tuple(tuple(plan.recompute_layers[index] for index in stage if 0 < index < last) for stage in plan.stages)
+
+
+def block_recompute_count(plan: Plan) -> int | None:
+    """The n for which `plan` recomputes the first n blocks of every stage (all, where it has fewer), else None."""
+    stages = recomputed_per_stage(plan)
+    count = max(modes.count(Recompute.FULL) for modes in stages)
+    for modes in stages:
+        expected = min(count, len(modes))
+        if modes != (Recompute.FULL,) * expected + (Recompute.NONE,) * (len(modes) - expected):
+            return None
+    return count
+
+
+def _recompute_expressible(_model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+    if Recompute.FULL in (plan.recompute_layers[0], plan.recompute_layers[-1]):
+        what = f"{TITLE} recomputes neither the embedding nor the head"
+    elif block_recompute_count(plan) is None:
+        counts = [modes.count(Recompute.FULL) for modes in recomputed_per_stage(plan)]
+        what = (
+            f"{TITLE} recomputes the first n blocks of every stage, with one n for all stages, "
+            f"but the plan recomputes {', '.join(map(str, counts))} blocks of its stages"
+        )
+    else:
+        return None
+    return Infeasible(
+        rule="recompute_expressible",
+        sentence=f"{what}; recompute the same number of first blocks in every stage, or use none or full",
+    )
+
+
+RECOMPUTE_EXPRESSIBLE = Rule(
+    "recompute_expressible",
+    "Every stage recomputes its first n blocks, with the same n in all stages (a stage with fewer recomputes all).",
+    _recompute_expressible,
+    needs_cut=True,
+)
+
+RULES: tuple[Rule, ...] = (
+    rules.architecture_expressible(TITLE, ARCHITECTURES),
+    rules.BLOCKS_ALIKE,
+    rules.gated_mlp(TITLE),
+    BIASES_EXPRESSIBLE,
+    rules.zero_expressible(
+        TITLE,
+        ZERO_STAGES,
+        "its distributed optimizer shards optimizer state alone, and its FSDP is an engine that is not priced here",
+    ),
+    rules.schedule_expressible(TITLE, SCHEDULES),
+    rules.HEADS_DIVIDE,
+    KV_HEADS_DIVIDE,
+    rules.FFN_DIVIDES,
+    rules.SEQ_LEN_DIVIDES,
+    rules.BATCH_DIVIDES,
+    rules.CUT_COVERS_MODEL,
+    RECOMPUTE_EXPRESSIBLE,
+)

@@ -1,0 +1,20 @@
+"""The project's own executor on torch.distributed: runs every plan that its parts allow, on CUDA or CPU ranks."""
+
+from __future__ import annotations
+
+from costmodel.spec import DeviceKind, Recompute, Schedule
+from planner.frameworks.framework import Defaults, Framework
+from planner.frameworks.native.rules import RULES, SCHEDULES, TITLE, ZERO_STAGES
+from planner.frameworks.native.write import VERSION, write
+
+NATIVE = Framework(
+    name="native",
+    title=TITLE,
+    version=VERSION,
+    stacks={DeviceKind.CPU: "native-cpu", DeviceKind.CUDA: "native-cuda"},
+    rules=RULES,
+    zero_stages=ZERO_STAGES,
+    schedules=SCHEDULES,
+    defaults=Defaults(zero=0, zero_with_pipeline=0, schedule=Schedule.ONE_F_ONE_B, recompute=Recompute.NONE),
+    write=write,
+)

@@ -1,0 +1,24 @@
+"""What the project's own executor can run: limits of DTensor tensor parallelism and torch.distributed.pipelining."""
+
+from __future__ import annotations
+
+from costmodel.spec import Schedule
+from planner.frameworks import rules
+from planner.frameworks.framework import Rule
+
+TITLE = "the native executor"
+ZERO_STAGES = (0, 1, 2, 3)
+SCHEDULES = (Schedule.ONE_F_ONE_B, Schedule.GPIPE)
+
+RULES: tuple[Rule, ...] = (
+    rules.zero_expressible(TITLE, ZERO_STAGES, "it shards optimizer state, gradients and parameters"),
+    rules.schedule_expressible(TITLE, SCHEDULES),
+    rules.UNTIED_WITH_PIPELINE,
+    rules.HEADS_DIVIDE,
+    rules.KV_HEADS_DIVIDE,
+    rules.FFN_DIVIDES,
+    rules.SEQ_LEN_DIVIDES,
+    rules.BATCH_DIVIDES,
+    rules.ENOUGH_MICROBATCHES,
+    rules.CUT_COVERS_MODEL,
+)
