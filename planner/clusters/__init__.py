@@ -1,0 +1,1 @@
+"""Clusters: shipped presets of published figures, user files, and machines extended beyond what was profiled."""
