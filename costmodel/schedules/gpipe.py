@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from costmodel.schedules.action import Action
+from costmodel.schedules.bounds import BoundRow
 
 
 def order(num_stages: int, num_microbatches: int) -> tuple[tuple[Action, ...], ...]:
@@ -21,14 +20,16 @@ def in_flight(stage: int, num_stages: int, num_microbatches: int) -> int:  # noq
     return num_microbatches
 
 
-def lower_bound_s(
-    forward_s: Sequence[float], backward_s: Sequence[float], num_microbatches: int, transfer_s: float
-) -> float:
-    """Time of the pipeline, exactly: two flow shops of equal jobs, one after the other.
+def bound_rows(num_stages: int, num_microbatches: int) -> tuple[BoundRow, ...]:
+    """Two flow shops of equal jobs, one after the other: sum t + (m - 1) max t, where the slowest stage is the same
+    in forward and backward; each of the S - 1 hops adds one transfer per direction."""
+    hops = 2 * (num_stages - 1)
+    return tuple(
+        BoundRow.of_totals([num_microbatches if u == stage else 1 for u in range(num_stages)], hops)
+        for stage in range(num_stages)
+    )
 
-    sum f + (m - 1) max f until the last stage has its last forward, then the same backward; each of the S - 1 hops
-    adds one transfer per direction.
-    """
-    hops = 2 * (len(forward_s) - 1) * transfer_s
-    bottleneck_s = max(forward_s) + max(backward_s)
-    return sum(forward_s) + sum(backward_s) + (num_microbatches - 1) * bottleneck_s + hops
+
+def any_cut_bound_s(total_s: float, bottleneck_s: float, num_stages: int, num_microbatches: int) -> float:  # noqa: ARG001
+    """What no cut undercuts whose stages take `total_s` together and one of them at least `bottleneck_s`."""
+    return total_s + (num_microbatches - 1) * bottleneck_s

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
 from costmodel.schedules.action import Action
+from costmodel.schedules.bounds import BoundRow
 
 
 def order(num_stages: int, num_microbatches: int) -> tuple[tuple[Action, ...], ...]:
@@ -26,10 +27,8 @@ def in_flight(stage: int, num_stages: int, num_microbatches: int) -> int:
     return min(num_stages - stage, num_microbatches)
 
 
-def lower_bound_s(
-    forward_s: Sequence[float], backward_s: Sequence[float], num_microbatches: int, transfer_s: float
-) -> float:
-    """A lower bound of the pipeline's time, the maximum over stages s of
+def bound_rows(num_stages: int, num_microbatches: int) -> tuple[BoundRow, ...]:
+    """Lower bounds of the pipeline's time, for each stage s the maximum of
 
         P + m t + (G - k f)^+ + (G - k b)^+      with t = f + b of stage s, k = S - 1 - s
 
@@ -38,15 +37,36 @@ def lower_bound_s(
     backward, once for its last. With m <= k + 1 both waits are one interval, so the larger counts, and only m - 1
     passes can hide it. Each hop adds its transfer.
     """
-    total_s = [f + b for f, b in zip(forward_s, backward_s, strict=True)]
-    best_s, before_s, behind_s = 0.0, 0.0, sum(total_s)
-    for stage, (f, b, t) in enumerate(zip(forward_s, backward_s, total_s, strict=True)):
-        behind_s -= t
-        stages_behind = len(total_s) - 1 - stage
-        hidden = min(stages_behind, num_microbatches - 1)
-        round_trip_s = behind_s + 2 * stages_behind * transfer_s
-        waits_s = max(0.0, round_trip_s - hidden * f), max(0.0, round_trip_s - hidden * b)
-        wait_s = sum(waits_s) if num_microbatches > stages_behind + 1 else max(waits_s)
-        best_s = max(best_s, before_s + 2 * stage * transfer_s + num_microbatches * t + wait_s)
-        before_s += t
-    return best_s
+    rows = []
+    for stage in range(num_stages):
+        behind = num_stages - 1 - stage
+        hidden = min(behind, num_microbatches - 1)
+        waits = [(0, 0), (1, 0), (0, 1)] + ([(1, 1)] if num_microbatches > behind + 1 else [])
+        for first, last in waits:
+            row = [1 if u < stage else (first + last) for u in range(num_stages)]
+            forward, backward = list(row), list(row)
+            forward[stage] = num_microbatches - first * hidden
+            backward[stage] = num_microbatches - last * hidden
+            hops = 2 * stage + 2 * behind * (first + last)
+            rows.append(BoundRow(tuple(forward), tuple(backward), hops))
+    return tuple(rows)
+
+
+def any_cut_bound_s(total_s: float, bottleneck_s: float, num_stages: int, num_microbatches: int) -> float:
+    """What no cut undercuts whose stages take `total_s` together and one of them at least `bottleneck_s`.
+
+    The bottleneck alone takes m times its time. And with m > S the rows with both waits,
+
+        P_s + (m - k_s) t_s + 2 G_s,
+
+    add up, weighted so that every stage counts alike, to (m + S - 1) / S of the total; such weights exist where
+    they come out non-negative.
+    """
+    bound_s = max(num_microbatches * bottleneck_s, total_s)
+    if num_microbatches > num_stages:
+        row = np.arange(num_stages)
+        matrix = np.where(row[None, :] < row[:, None], 1.0, 2.0)
+        np.fill_diagonal(matrix, num_microbatches - (num_stages - 1 - row))
+        if np.all(np.linalg.solve(matrix.T, np.ones(num_stages)) >= 0):
+            bound_s = max(bound_s, (num_microbatches + num_stages - 1) / num_stages * total_s)
+    return bound_s

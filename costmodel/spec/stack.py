@@ -7,6 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from costmodel.spec.base import Document
+from costmodel.spec.workload import Precision
 
 
 class SoftwareStack(Document):
@@ -23,13 +24,13 @@ class SoftwareStack(Document):
     """Whether activation and product of a gated feed-forward network are one kernel (one saved tensor fewer)."""
     grad_bytes_per_param: int = Field(ge=2, le=4)
     """Bytes of an accumulated gradient."""
-    master_weight_bytes_per_param: int = Field(ge=0, le=4)
-    """Bytes of the fp32 copy of the weights that the optimizer owns beside low-precision weights; 0 where the
-    stored weights are fp32 themselves."""
-    low_precision_weights_resident: bool
-    """Whether bf16 weights stay allocated through the step; else they are cast when gathered."""
-    logits_bytes_per_logit: dict[str, float]
-    """Bytes alive per logit at the peak of the loss, by precision name."""
+    weights_stored_in_fp32: bool
+    """Whether the stored weights are fp32 and cast when used (FSDP2), so that the optimizer needs no copy of its
+    own; else low-precision weights stay whole through the step and the optimizer owns an fp32 copy (Megatron)."""
+    gathered_input_saved: bool
+    """Whether tensor parallelism keeps the gathered input of each half block instead of gathering it again."""
+    logits_bytes_per_logit: dict[Precision, float]
+    """Bytes alive per logit at the start of backward beyond the saved fp32 log-probabilities, by precision name."""
     grad_reduce_overlap_frac: float = Field(ge=0, le=1)
     """Share of the gradient reduction that hides behind the backward pass of the last micro-batch."""
     param_gather_overlap_frac: float = Field(ge=0, le=1)

@@ -1,0 +1,80 @@
+"""Puts the terms of one layer together: measured where the profile has it, else computed from its operations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from costmodel.price import LayerPrice, PassPrice
+from costmodel.setting import LayerView, Mesh, Setting
+from costmodel.spec import Layer, Source
+from costmodel.terms import (
+    attention,
+    elementwise,
+    gemm,
+    host,
+    measured_layer,
+    optimizer,
+    saved_bytes,
+    tp_collectives,
+    zero_traffic,
+)
+
+COMPUTE_TERMS = (gemm.price, attention.price, elementwise.price)
+
+
+def price_layers(setting: Setting, mesh: Mesh) -> dict[Layer, LayerPrice]:
+    """The price of each distinct layer of the model on `mesh`."""
+    return {run.layer: price_layer(LayerView(setting, mesh, run.layer)) for run in setting.model.runs}
+
+
+def price_layer(view: LayerView) -> LayerPrice:
+    """All costs of one layer on one rank."""
+    compute = _compute(view)
+    exposed = tp_collectives.price(view)
+    around = zero_traffic.per_microbatch(
+        view, sum(price.forward_s for price in compute), sum(price.backward_s for price in compute)
+    )
+    passes = tuple(price for price in (*compute, exposed, around) if price.forward_s or price.backward_s)
+    steps = (
+        zero_traffic.per_step(view, sum(price.backward_s for price in compute)),
+        optimizer.price(view),
+    )
+    saved = saved_bytes.saved(view)
+    return LayerPrice(
+        passes=passes,
+        steps=tuple(price for price in steps if price.before_s or price.after_s),
+        num_params=view.num_params,
+        saved_bytes=saved.size_bytes,
+        saved_source=saved.source,
+        input_bytes=saved_bytes.input_bytes(view),
+    )
+
+
+def _compute(view: LayerView) -> tuple[PassPrice, ...]:
+    sample = measured_layer.exact(view)
+    if sample is not None:
+        term = f"{view.layer.kind} passes"
+        return (PassPrice(term, sample.forward.median_s, sample.backward.median_s, Source.MEASURED),)
+    computed = _from_operations(view)
+    neighbour = measured_layer.nearest(view)
+    if neighbour is None:
+        return computed
+    # What the formulas get wrong on this device they get wrong alike for the neighbour: scale by its error.
+    there = _from_operations(neighbour.view)
+    forward_factor = neighbour.sample.forward.median_s / sum(price.forward_s for price in there)
+    backward_factor = neighbour.sample.backward.median_s / sum(price.backward_s for price in there)
+    return tuple(
+        replace(
+            price,
+            forward_s=price.forward_s * forward_factor,
+            backward_s=price.backward_s * backward_factor,
+            source=Source.FITTED,
+        )
+        for price in computed
+    )
+
+
+def _from_operations(view: LayerView) -> tuple[PassPrice, ...]:
+    device = tuple(term(view) for term in COMPUTE_TERMS)
+    forward_s, backward_s = sum(price.forward_s for price in device), sum(price.backward_s for price in device)
+    return (*device, host.price(view, forward_s, backward_s))

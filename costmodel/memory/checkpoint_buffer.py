@@ -1,0 +1,17 @@
+"""Staging of a checkpoint: the largest tensor that is gathered or copied while state is written or read back."""
+
+from __future__ import annotations
+
+from costmodel.memory.view import StageView
+from costmodel.spec import MemoryItem, Source
+
+
+def item(view: StageView) -> MemoryItem:
+    """One whole layer in fp32: sharded checkpoints stream tensor by tensor, and no layer is streamed in less."""
+    return MemoryItem(
+        name="checkpoint staging",
+        steady_bytes=0,
+        first_step_bytes=0,
+        checkpoint_bytes=4 * view.largest_layer_params,
+        source=Source.ASSUMED,
+    )

@@ -1,0 +1,27 @@
+"""Activations of all micro-batches in flight, and the working set of a recomputed layer."""
+
+from __future__ import annotations
+
+from costmodel.memory.view import StageView
+from costmodel.spec import MemoryItem, Recompute, Source
+
+
+def item(view: StageView) -> MemoryItem:
+    """In-flight micro-batches times what each layer keeps; a recomputed layer keeps its input, and while its
+    backward runs everything it would have kept."""
+    kept_bytes, working_bytes, sources = 0, 0, [Source.ANALYTIC]
+    for layer, mode in zip(view.layers, view.recompute, strict=True):
+        price = view.prices[layer]
+        sources.append(price.saved_source if price.saved_source is not Source.MEASURED else Source.ANALYTIC)
+        if mode is Recompute.FULL:
+            kept_bytes += price.input_bytes
+            working_bytes = max(working_bytes, price.saved_bytes)
+        else:
+            kept_bytes += price.saved_bytes
+    return MemoryItem(
+        name="activations",
+        steady_bytes=view.in_flight * kept_bytes + working_bytes,
+        first_step_bytes=0,
+        checkpoint_bytes=0,
+        source=Source.worst(*sources),
+    )

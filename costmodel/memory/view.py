@@ -1,0 +1,61 @@
+"""What a memory term looks at: one rank of one pipeline stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from costmodel.price import LayerPrice
+from costmodel.schedules import SCHEDULES
+from costmodel.setting import Mesh, Setting
+from costmodel.spec import Head, Layer, Recompute
+
+
+@dataclass(frozen=True)
+class StageView:
+    """The layers of stage `stage`, each with its recompute mode, and the price of each distinct layer."""
+
+    setting: Setting
+    mesh: Mesh
+    stage: int
+    layers: tuple[Layer, ...]
+    recompute: tuple[Recompute, ...]
+    prices: Mapping[Layer, LayerPrice]
+
+    @property
+    def num_params(self) -> int:
+        """Parameters of the stage on one tensor-parallel rank, before ZeRO."""
+        return sum(self.prices[layer].num_params for layer in self.layers)
+
+    @property
+    def largest_layer_params(self) -> int:
+        """Parameters of the largest layer on one tensor-parallel rank."""
+        return max(self.prices[layer].num_params for layer in self.layers)
+
+    @property
+    def compute_bytes(self) -> int:
+        """Bytes of a number in the compute precision."""
+        return self.setting.workload.precision.bytes
+
+    @property
+    def shards(self) -> int:
+        """Ranks over which ZeRO shards."""
+        return self.mesh.dp
+
+    @property
+    def in_flight(self) -> int:
+        """Micro-batches whose activations the stage holds at its peak."""
+        return (
+            SCHEDULES[self.mesh.schedule].in_flight(self.stage, self.mesh.pp, self.mesh.num_microbatches)
+            if self.mesh.pp > 1
+            else 1
+        )
+
+    @property
+    def logits_per_rank(self) -> int:
+        """Logits of one micro-batch on one tensor-parallel rank; 0 where the stage has no head."""
+        head = self.layers[-1]
+        if not isinstance(head, Head):
+            return 0
+        tokens = self.mesh.micro_batch * self.setting.workload.seq_len
+        return tokens * -(-head.vocab // self.mesh.tp)

@@ -1,0 +1,199 @@
+"""predict(): step time and memory of a plan, itemised, with bounds and sources. A pure function.
+
+It prices each distinct layer (`layer_price`), adds layers up to stages (`stage_price`), runs the schedule's action
+list on the stage times (`schedules.simulate`), and itemises memory per stage (`memory`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from costmodel import uncertainty
+from costmodel.feasibility import contradiction
+from costmodel.layer_price import price_layers
+from costmodel.memory import StageView, stage_memory
+from costmodel.model_flop import model_flop_per_step
+from costmodel.price import LayerPrice
+from costmodel.schedules import SCHEDULES, Timeline, simulate
+from costmodel.setting import Mesh, Setting
+from costmodel.spec import (
+    ClusterSpec,
+    Infeasible,
+    Layer,
+    ModelSpec,
+    Plan,
+    Prediction,
+    Profile,
+    SoftwareStack,
+    Source,
+    StageMemory,
+    TimeTerm,
+    Verdict,
+    Workload,
+)
+from costmodel.stage_price import StagePrice, stage_price
+from costmodel.terms import host
+from costmodel.terms.pipeline_transfer import transfer
+
+WAIT_TERM = "pipeline wait"
+"""Bubble and transfers: the time in which the deciding rank has nothing to do."""
+
+
+def predict(
+    model: ModelSpec,
+    workload: Workload,
+    cluster: ClusterSpec,
+    stack: SoftwareStack,
+    plan: Plan,
+    profile: Profile | None = None,
+) -> Prediction | Infeasible:
+    """What `plan` costs, or why it cannot be. The same inputs give the same value.
+
+    A plan that does not fit into memory is still priced; its `verdict` says so.
+    """
+    setting = Setting(model, workload, cluster, stack, profile)
+    return contradiction(setting, plan) or predict_priced(setting, plan, price_layers(setting, Mesh.of(plan, workload)))
+
+
+def timeline_of(
+    model: ModelSpec,
+    workload: Workload,
+    cluster: ClusterSpec,
+    stack: SoftwareStack,
+    plan: Plan,
+    profile: Profile | None = None,
+) -> Timeline:
+    """The pipeline timeline of a plan that can be priced; raises ValueError for another."""
+    setting = Setting(model, workload, cluster, stack, profile)
+    infeasible = contradiction(setting, plan)
+    if infeasible is not None:
+        raise ValueError(infeasible.sentence)
+    return simulate_step(setting, plan, price_layers(setting, Mesh.of(plan, workload))).timeline
+
+
+@dataclass(frozen=True)
+class Step:
+    """One simulated step: the stages' prices, the pipeline's timeline, and when each stage is done."""
+
+    stages: tuple[StagePrice, ...]
+    timeline: Timeline
+    step_end_s: tuple[float, ...]
+    """Per stage, after its gradients are reduced and its optimizer has stepped."""
+
+    @property
+    def deciding_stage(self) -> int:
+        """The stage that ends last."""
+        return max(range(len(self.stages)), key=lambda stage: self.step_end_s[stage])
+
+
+def simulate_step(setting: Setting, plan: Plan, prices: Mapping[Layer, LayerPrice]) -> Step:
+    """Run the plan's action list on the prices of its layers."""
+    mesh = Mesh.of(plan, setting.workload)
+    layers = setting.model.layers
+    stages = tuple(
+        stage_price(prices, [layers[i] for i in stage], [plan.recompute_layers[i] for i in stage])
+        for stage in plan.stages
+    )
+    timeline = simulate(
+        SCHEDULES[mesh.schedule].order(mesh.pp, mesh.num_microbatches),
+        [stage.forward_s for stage in stages],
+        [stage.backward_s for stage in stages],
+        transfer(setting, mesh).time_s,
+        [stage.before_s for stage in stages],
+    )
+    last_end_s = [0.0] * len(stages)
+    for action in timeline.actions:
+        last_end_s[action.stage] = max(last_end_s[action.stage], action.end_s)
+    step_end_s = tuple(end_s + stage.after_s for end_s, stage in zip(last_end_s, stages, strict=True))
+    return Step(stages, timeline, step_end_s)
+
+
+def predict_priced(setting: Setting, plan: Plan, prices: Mapping[Layer, LayerPrice]) -> Prediction:
+    """`predict` for a plan without contradictions whose layers are priced already."""
+    workload, device = setting.workload, setting.cluster.device
+    mesh = Mesh.of(plan, workload)
+    step = simulate_step(setting, plan, prices)
+    terms = _terms(setting, mesh, step)
+    step_time_s = sum(term.time_s for term in terms)
+    half_frac = uncertainty.time_frac((term.time_s, term.source) for term in terms)
+    stages = stage_memories(setting, mesh, plan, prices)
+    peak_stage = max(stages, key=lambda stage: stage.peak_bytes)
+    low_bytes, high_bytes = uncertainty.memory_bounds_bytes(peak_stage.peak_bytes)
+    peak_flop_per_s = device.peak_flop_per_s[workload.precision]
+    return Prediction(
+        plan_id=plan.plan_id,
+        step_time_s=step_time_s,
+        step_time_low_s=step_time_s * (1 - half_frac),
+        step_time_high_s=step_time_s * (1 + half_frac),
+        tokens_per_s_per_gpu=workload.tokens_per_step / step_time_s / plan.num_ranks,
+        mfu_frac=model_flop_per_step(setting.model, workload) / (step_time_s * plan.num_ranks * peak_flop_per_s),
+        bubble_frac=sum(term.time_s for term in terms if term.name == WAIT_TERM) / step_time_s,
+        terms=terms,
+        stages=stages,
+        peak_memory_bytes=peak_stage.peak_bytes,
+        peak_memory_low_bytes=low_bytes,
+        peak_memory_high_bytes=high_bytes,
+        peak_stage=peak_stage.stage,
+        memory_limit_bytes=device.memory_limit_bytes,
+        verdict=verdict(low_bytes, high_bytes, device.memory_limit_bytes),
+        source=Source.worst(*(term.source for term in terms if term.time_s > 0.01 * step_time_s)),
+        interval_note=uncertainty.NOTE,
+    )
+
+
+def stage_memories(
+    setting: Setting, mesh: Mesh, plan: Plan, prices: Mapping[Layer, LayerPrice]
+) -> tuple[StageMemory, ...]:
+    """Memory of every stage, itemised."""
+    layers = setting.model.layers
+    return tuple(
+        stage_memory(
+            StageView(
+                setting,
+                mesh,
+                index,
+                tuple(layers[i] for i in stage),
+                tuple(plan.recompute_layers[i] for i in stage),
+                prices,
+            )
+        )
+        for index, stage in enumerate(plan.stages)
+    )
+
+
+def verdict(low_bytes: int, high_bytes: int, limit_bytes: int) -> Verdict:
+    """FITS when even the upper bound fits, DOES_NOT_FIT when not even the lower bound does."""
+    if high_bytes <= limit_bytes:
+        return Verdict.FITS
+    return Verdict.TIGHT if low_bytes <= limit_bytes else Verdict.DOES_NOT_FIT
+
+
+def _terms(setting: Setting, mesh: Mesh, step: Step) -> tuple[TimeTerm, ...]:
+    """The step time by term on the stage that ends last, waits included; the terms add up to the step."""
+    stage = step.stages[step.deciding_stage]
+    busy_s = 0.0
+    terms: list[TimeTerm] = []
+    for name, share in stage.shares.items():
+        time_s = mesh.num_microbatches * share.microbatch_s + share.step_s
+        busy_s += time_s
+        terms.append(TimeTerm(name=name, time_s=time_s, source=share.source))
+    if mesh.pp > 1:
+        wait_s = max(0.0, step.step_end_s[step.deciding_stage] - busy_s)
+        terms.append(TimeTerm(name=WAIT_TERM, time_s=wait_s, source=_wait_source(step)))
+    overhead = host.per_step(setting)
+    if overhead.after_s > 0:
+        terms.append(TimeTerm(name="step overhead", time_s=overhead.after_s, source=overhead.source))
+    return tuple(sorted(terms, key=lambda term: -term.time_s))
+
+
+def _wait_source(step: Step) -> Source:
+    """A wait is the work of other stages: as trustworthy as the terms that make up more than 1 % of theirs."""
+    return Source.worst(
+        *(
+            share.source
+            for price in step.stages
+            for share in price.shares.values()
+            if share.microbatch_s > 0.01 * (price.forward_s + price.backward_s)
+        )
+    )

@@ -1,0 +1,69 @@
+"""Prices: what a layer costs per micro-batch and per step, term by term."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from costmodel.spec import Source
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A time and where it comes from."""
+
+    time_s: float
+    source: Source
+
+
+@dataclass(frozen=True)
+class PassPrice:
+    """What one term adds to the forward and backward pass of one micro-batch through one layer."""
+
+    term: str
+    forward_s: float
+    backward_s: float
+    source: Source
+    repeated_in_recompute: bool = True
+    """Whether a recomputed layer pays `forward_s` a second time."""
+
+
+@dataclass(frozen=True)
+class StepPrice:
+    """What one term adds once per step."""
+
+    term: str
+    source: Source
+    before_s: float = 0.0
+    """Before the first forward pass of the stage."""
+    after_s: float = 0.0
+    """After its last backward pass."""
+
+
+@dataclass(frozen=True)
+class LayerPrice:
+    """All costs of one layer on one rank."""
+
+    passes: tuple[PassPrice, ...]
+    steps: tuple[StepPrice, ...]
+    num_params: int
+    """On one tensor-parallel rank, before ZeRO."""
+    saved_bytes: int
+    """Kept from forward to backward, per micro-batch, without recomputation."""
+    saved_source: Source
+    input_bytes: int
+    """Kept instead where the layer is recomputed."""
+
+    @property
+    def forward_s(self) -> float:
+        """Forward pass of one micro-batch."""
+        return sum(price.forward_s for price in self.passes)
+
+    @property
+    def backward_s(self) -> float:
+        """Backward pass of one micro-batch without recomputation."""
+        return sum(price.backward_s for price in self.passes)
+
+    @property
+    def recompute_s(self) -> float:
+        """What recomputation adds to the backward pass."""
+        return sum(price.forward_s for price in self.passes if price.repeated_in_recompute)

@@ -1,0 +1,95 @@
+"""What every term looks at: the setting of a prediction, and the part of a plan that fixes the cost of a layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from costmodel.spec import (
+    ClusterSpec,
+    Layer,
+    ModelSpec,
+    Plan,
+    Profile,
+    Schedule,
+    SoftwareStack,
+    Workload,
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The inputs of a prediction apart from the plan."""
+
+    model: ModelSpec
+    workload: Workload
+    cluster: ClusterSpec
+    stack: SoftwareStack
+    profile: Profile | None
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Degrees, batch split and schedule: all of a plan but stage cut and recompute.
+
+    Ranks are numbered tp first, then dp, then pp, so neighbours along an axis lie `stride` ranks apart.
+    """
+
+    tp: int
+    pp: int
+    dp: int
+    zero: int
+    micro_batch: int
+    num_microbatches: int
+    schedule: Schedule
+
+    @classmethod
+    def of(cls, plan: Plan, workload: Workload) -> Mesh:
+        """The mesh of `plan`. Raises ValueError where the global batch does not divide."""
+        return cls(
+            tp=plan.tp,
+            pp=plan.pp,
+            dp=plan.dp,
+            zero=plan.zero,
+            micro_batch=plan.micro_batch,
+            num_microbatches=plan.num_microbatches(workload.global_batch),
+            schedule=plan.schedule,
+        )
+
+    @property
+    def num_ranks(self) -> int:
+        """Ranks of the mesh."""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def dp_stride(self) -> int:
+        """Ranks between data-parallel neighbours."""
+        return self.tp
+
+    @property
+    def pp_stride(self) -> int:
+        """Ranks between neighbouring stages."""
+        return self.tp * self.dp
+
+
+@dataclass(frozen=True)
+class LayerView:
+    """One layer in its setting: what a term prices."""
+
+    setting: Setting
+    mesh: Mesh
+    layer: Layer
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of one micro-batch."""
+        return self.mesh.micro_batch * self.setting.workload.seq_len
+
+    @property
+    def num_params(self) -> int:
+        """Parameters of the layer on one tensor-parallel rank, before ZeRO shards them."""
+        return self.layer.num_params(self.mesh.tp)
+
+    @property
+    def activation_bytes(self) -> int:
+        """The hidden state of one micro-batch, whole sequence, in the compute precision."""
+        return self.tokens * self.layer.hidden * self.setting.workload.precision.bytes

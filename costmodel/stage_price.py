@@ -1,0 +1,66 @@
+"""Adds layer prices up to what one pipeline stage costs: pass times, and what happens once per step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from costmodel.price import LayerPrice
+from costmodel.spec import Layer, Recompute, Source
+
+RECOMPUTE_TERM = "recompute"
+
+
+@dataclass(frozen=True)
+class TermShare:
+    """What one term adds to a stage: per micro-batch, and once per step."""
+
+    microbatch_s: float
+    step_s: float
+    source: Source
+
+
+@dataclass(frozen=True)
+class StagePrice:
+    """Times of one stage on one rank."""
+
+    forward_s: float
+    backward_s: float
+    before_s: float
+    """Before the first forward pass."""
+    after_s: float
+    """After the last backward pass: reduction of gradients, optimizer."""
+    shares: Mapping[str, TermShare]
+    """The same times by term."""
+
+
+def stage_price(
+    prices: Mapping[Layer, LayerPrice], layers: Sequence[Layer], recompute: Sequence[Recompute]
+) -> StagePrice:
+    """Sum over the stage's layers; a recomputed layer runs its forward once more before its backward."""
+    forward_s = backward_s = before_s = after_s = 0.0
+    microbatch_s: dict[str, float] = {}
+    step_s: dict[str, float] = {}
+    sources: dict[str, list[Source]] = {}
+    for layer, mode in zip(layers, recompute, strict=True):
+        price = prices[layer]
+        forward_s += price.forward_s
+        backward_s += price.backward_s
+        for term in price.passes:
+            microbatch_s[term.term] = microbatch_s.get(term.term, 0.0) + term.forward_s + term.backward_s
+            sources.setdefault(term.term, []).append(term.source)
+        for step in price.steps:
+            before_s += step.before_s
+            after_s += step.after_s
+            step_s[step.term] = step_s.get(step.term, 0.0) + step.before_s + step.after_s
+            sources.setdefault(step.term, []).append(step.source)
+        if mode is Recompute.FULL:
+            backward_s += price.recompute_s
+            microbatch_s[RECOMPUTE_TERM] = microbatch_s.get(RECOMPUTE_TERM, 0.0) + price.recompute_s
+            repeated = [term.source for term in price.passes if term.repeated_in_recompute]
+            sources.setdefault(RECOMPUTE_TERM, []).extend(repeated)
+    shares = {
+        name: TermShare(microbatch_s.get(name, 0.0), step_s.get(name, 0.0), Source.worst(*found))
+        for name, found in sources.items()
+    }
+    return StagePrice(forward_s, backward_s, before_s, after_s, shares)

@@ -1,0 +1,20 @@
+"""Causal attention by a fused (flash) kernel."""
+
+from __future__ import annotations
+
+from costmodel.price import PassPrice
+from costmodel.setting import LayerView
+from costmodel.spec import Source
+from costmodel.spec.operations import CausalAttention
+
+BACKWARD_RATIO = 2.5 / 0.8
+"""Backward does 2.5 times the FLOP (five GEMMs for two) at 0.8 of the rate (fitted on published long-context runs)."""
+
+
+def price(view: LayerView) -> PassPrice:
+    """Forward: FLOP with the causal half counted, over the share of the peak that the kernel reaches."""
+    workload, device = view.setting.workload, view.setting.cluster.device
+    rate = device.peak_flop_per_s[workload.precision] * device.attention_efficiency_frac
+    operations = view.layer.operations(view.mesh.micro_batch, workload.seq_len, view.mesh.tp)
+    forward_s = sum(op.flop for op in operations if isinstance(op, CausalAttention)) / rate
+    return PassPrice("attention", forward_s, BACKWARD_RATIO * forward_s, Source.worst(Source.FITTED, device.source))

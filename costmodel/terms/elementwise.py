@@ -1,0 +1,23 @@
+"""Norms, activations, residuals, rotary embedding, loss: work that waits for memory."""
+
+from __future__ import annotations
+
+from costmodel.price import PassPrice
+from costmodel.setting import LayerView
+from costmodel.spec import Source
+from costmodel.spec.operations import Elementwise
+from costmodel.terms.gemm import BANDWIDTH_FRAC
+
+
+def price(view: LayerView) -> PassPrice:
+    """Moved bytes, times how much more the stack moves than fused kernels would, over the bandwidth reached."""
+    workload, device, stack = view.setting.workload, view.setting.cluster.device, view.setting.stack
+    rate = device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC
+    forward_bytes = backward_bytes = 0.0
+    for op in view.layer.operations(view.mesh.micro_batch, workload.seq_len, view.mesh.tp):
+        if isinstance(op, Elementwise):
+            value_bytes = workload.precision.bytes * stack.elementwise_traffic_factor
+            forward_bytes += op.forward_values * value_bytes + 4 * op.fp32_values_forward
+            backward_bytes += op.backward_values * value_bytes + 4 * op.fp32_values_backward
+    source = Source.worst(Source.ANALYTIC, device.source)
+    return PassPrice("elementwise", forward_bytes / rate, backward_bytes / rate, source)

@@ -1,0 +1,30 @@
+"""Matrix multiplications: the larger of arithmetic and memory traffic."""
+
+from __future__ import annotations
+
+from costmodel.price import PassPrice
+from costmodel.setting import LayerView
+from costmodel.spec import Source
+from costmodel.spec.operations import Gemm
+
+TRAINING_FRAC = 0.90
+"""What is left in training of the rate of a lone forward GEMM: gradients have worse layouts, and power and memory are
+shared. Fitted on published A100 and H100 runs (0.92 and 0.90)."""
+
+BANDWIDTH_FRAC = 0.85
+"""Share of the memory bandwidth that kernels reach; fitted with the element-wise traffic of published runs."""
+
+
+def price(view: LayerView) -> PassPrice:
+    """Forward: max(2mnk / (peak x efficiency), moved bytes / bandwidth) per GEMM; backward: twice that."""
+    workload, device = view.setting.workload, view.setting.cluster.device
+    rate = device.peak_flop_per_s[workload.precision] * device.gemm_efficiency_frac
+    if device.source is not Source.MEASURED:
+        rate *= TRAINING_FRAC
+    forward_s = 0.0
+    for op in view.layer.operations(view.mesh.micro_batch, workload.seq_len, view.mesh.tp):
+        if isinstance(op, Gemm):
+            moved_bytes = (op.m * op.k + op.k * op.n + op.m * op.n) * op.count * workload.precision.bytes
+            memory_s = moved_bytes / (device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC)
+            forward_s += max(op.flop / rate, memory_s)
+    return PassPrice("gemm", forward_s, 2 * forward_s, Source.worst(Source.FITTED, device.source))

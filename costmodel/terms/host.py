@@ -1,0 +1,31 @@
+"""Host time: launching kernels costs the CPU time that hides behind the device only where the device is slower."""
+
+from __future__ import annotations
+
+from costmodel.price import PassPrice, StepPrice
+from costmodel.setting import LayerView, Setting
+from costmodel.spec import DenseBlock, Source
+
+SOFTNESS = 6
+"""Exponent of the soft maximum of device and host time; published launch-bound runs bend this sharply."""
+
+
+def price(view: LayerView, device_forward_s: float, device_backward_s: float) -> PassPrice:
+    """What launching adds to a pass of `device_*_s`: (device^6 + host^6)^(1/6) - device."""
+    launch_s = view.setting.stack.launch_s_per_layer if isinstance(view.layer, DenseBlock) else 0.0
+    return PassPrice(
+        "host",
+        _soft_maximum(device_forward_s, launch_s) - device_forward_s,
+        _soft_maximum(device_backward_s, launch_s) - device_backward_s,
+        Source.ASSUMED,
+    )
+
+
+def per_step(setting: Setting) -> StepPrice:
+    """Time per step outside passes, communication and optimizer."""
+    return StepPrice("host", Source.ASSUMED, after_s=setting.stack.step_overhead_s)
+
+
+def _soft_maximum(a: float, b: float) -> float:
+    larger = max(a, b)
+    return larger * ((a / larger) ** SOFTNESS + (b / larger) ** SOFTNESS) ** (1 / SOFTNESS) if larger > 0 else 0.0

@@ -1,0 +1,49 @@
+"""Layers that the profile timed: their passes as measured, or measurements of another shard as a calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from costmodel.setting import LayerView
+from costmodel.spec import LayerSample
+
+
+def exact(view: LayerView) -> LayerSample | None:
+    """The sample of this very layer, shard, micro-batch, sequence and precision; None where there is none."""
+    wanted = (view.layer, view.mesh.tp, view.mesh.micro_batch, view.setting.workload.seq_len)
+    for sample in _samples(view):
+        if (sample.layer, sample.tp, sample.micro_batch, sample.seq_len) == wanted:
+            return sample
+    return None
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """The nearest sample of the same layer kind, and the view that would have predicted it."""
+
+    sample: LayerSample
+    view: LayerView
+
+
+def nearest(view: LayerView) -> Neighbour | None:
+    """The sample most like `view`: same layer before same kind, then nearest shard, then nearest number of tokens."""
+    candidates = [sample for sample in _samples(view) if sample.layer.kind == view.layer.kind]
+    if not candidates:
+        return None
+
+    def distance(sample: LayerSample) -> tuple[bool, float, float]:
+        tokens = sample.micro_batch * sample.seq_len
+        return sample.layer != view.layer, abs(sample.tp - view.mesh.tp), abs(tokens - view.tokens)
+
+    sample = min(candidates, key=distance)
+    mesh = replace(view.mesh, tp=sample.tp, micro_batch=sample.micro_batch)
+    workload = view.setting.workload.model_copy(update={"seq_len": sample.seq_len})
+    return Neighbour(sample, LayerView(replace(view.setting, workload=workload), mesh, sample.layer))
+
+
+def _samples(view: LayerView) -> list[LayerSample]:
+    """Samples that speak for the cluster's devices in the precision of the job."""
+    profile, setting = view.setting.profile, view.setting
+    if profile is None or profile.cluster.device != setting.cluster.device:
+        return []
+    return [sample for sample in profile.layers if sample.precision is setting.workload.precision]

@@ -1,0 +1,24 @@
+"""The optimizer step: reads and writes every parameter a rank owns, its gradient and its state."""
+
+from __future__ import annotations
+
+from costmodel.price import StepPrice
+from costmodel.setting import LayerView
+from costmodel.spec import Source
+from costmodel.terms.gemm import BANDWIDTH_FRAC
+
+BYTES_PER_PARAM = 39.0
+"""Bytes that Adam moves per owned parameter; fitted on published runs (33 to 46 over the fits)."""
+
+
+def price(view: LayerView) -> StepPrice:
+    """Bytes over bandwidth, or by the measured optimizer step with the nearest number of parameters."""
+    mesh, device, profile = view.mesh, view.setting.cluster.device, view.setting.profile
+    owned_params = view.num_params / (mesh.dp if mesh.zero > 0 else 1)
+    if profile is not None and profile.optimizer and profile.cluster.device == device:
+        nearest = min(profile.optimizer, key=lambda sample: abs(sample.num_params - owned_params))
+        time_s = nearest.time.median_s * owned_params / nearest.num_params
+        return StepPrice("optimizer", Source.MEASURED, after_s=time_s)
+    rate = device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC
+    source = Source.worst(Source.FITTED, device.source)
+    return StepPrice("optimizer", source, after_s=owned_params * BYTES_PER_PARAM / rate)

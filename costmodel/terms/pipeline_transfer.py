@@ -1,0 +1,15 @@
+"""The hop between two pipeline stages: the hidden state of one micro-batch, or its gradient."""
+
+from __future__ import annotations
+
+from costmodel.collectives import collective_time
+from costmodel.price import Timed
+from costmodel.setting import Mesh, Setting
+from costmodel.spec import Collective
+
+
+def transfer(setting: Setting, mesh: Mesh) -> Timed:
+    """One message to the same rank of the next stage; sequence parallelism sends each rank's slice only."""
+    values = mesh.micro_batch * setting.workload.seq_len * setting.model.hidden
+    size_bytes = values * setting.workload.precision.bytes / mesh.tp
+    return collective_time(setting, Collective.SEND_RECV, 2 if mesh.pp > 1 else 1, mesh.pp_stride, size_bytes)

@@ -1,0 +1,32 @@
+"""Tensor parallelism with sequence parallelism: the all-gathers and reduce-scatters around each half block."""
+
+from __future__ import annotations
+
+from costmodel.collectives import collective_time
+from costmodel.price import PassPrice
+from costmodel.setting import LayerView
+from costmodel.spec import Collective, DenseBlock, Embedding, Head, Source
+
+LOSS_REDUCTIONS = 3
+"""All-reduces of one number per token in a vocabulary-parallel loss: maximum, sum of exponentials, target logit."""
+
+
+def price(view: LayerView) -> PassPrice:
+    """Fully exposed collectives over the hidden state of a micro-batch (arXiv 2205.05198, section 4.2.2).
+
+    A block gathers before attention and feed-forward and scatters after each, and the same in backward. The
+    embedding scatters its output, the head gathers its input; in backward each does the opposite.
+    """
+    tp = view.mesh.tp
+    gather = collective_time(view.setting, Collective.ALL_GATHER, tp, 1, view.activation_bytes)
+    scatter = collective_time(view.setting, Collective.REDUCE_SCATTER, tp, 1, view.activation_bytes)
+    forward_s = backward_s = 0.0
+    match view.layer:
+        case DenseBlock():
+            forward_s = backward_s = 2 * (gather.time_s + scatter.time_s)
+        case Embedding():
+            forward_s, backward_s = scatter.time_s, gather.time_s
+        case Head():
+            loss = collective_time(view.setting, Collective.ALL_REDUCE, tp, 1, 4 * view.tokens)
+            forward_s, backward_s = gather.time_s + LOSS_REDUCTIONS * loss.time_s, scatter.time_s
+    return PassPrice("tp_collectives", forward_s, backward_s, Source.worst(gather.source, scatter.source))
