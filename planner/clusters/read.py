@@ -26,6 +26,7 @@ from planner.files import read_text
 
 MAX_CLUSTER_BYTES = 2**20
 MAX_DEPTH = 16
+MAX_BRACKETS = 500
 
 PARSERS: dict[str, Callable[[str, str], float]] = {
     "memory_bytes": parse_bytes,
@@ -133,6 +134,8 @@ def _parse_yaml(content: str, where: str) -> Any:
 
 def _refuse_bombs(content: str, where: str) -> None:
     """Aliases can stand for a text far larger than the file, and deep nesting takes quadratic time to parse."""
+    if content.count("[") + content.count("{") > MAX_BRACKETS:
+        raise BadInputError(f"{where}: has more than {MAX_BRACKETS} brackets, which no cluster needs")
     depth = 0
     for event in yaml.parse(content, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
