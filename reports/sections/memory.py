@@ -1,0 +1,154 @@
+"""Memory per pipeline stage: what it is made of at its three peaks, against what a process may allocate."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from costmodel import units
+from costmodel.spec import MemoryItem, Prediction, StageMemory, Verdict
+from reports import svg
+from reports.section import Answer, Drawing, Paragraph, Section, Table, Tone
+from reports.svg import SERIES, Colour
+from reports.text import one_line
+
+MOMENTS = ("steady", "first step", "checkpoint")
+MAX_STAGES_DRAWN_THRICE = 8
+"""With more stages, only the highest of the three moments of each is drawn."""
+FAR_LIMIT_FACTOR = 3.0
+"""A limit this far above the peak is written at the edge instead of squeezing the bars."""
+
+
+def build(answer: Answer) -> Section:
+    """Stacked bars and the same numbers as a table."""
+    prediction = answer.plan_file.prediction
+    return Section(
+        slug="memory",
+        title="Memory per stage",
+        paragraphs=(Paragraph(_verdict(prediction), _TONES[prediction.verdict]), Paragraph(_EXPLANATION, Tone.NOTE)),
+        drawings=(_drawing(answer),) if prediction.stages else (),
+        tables=tuple(_table(stage, prediction) for stage in prediction.stages),
+    )
+
+
+_TONES = {Verdict.FITS: Tone.GOOD, Verdict.TIGHT: Tone.BAD, Verdict.DOES_NOT_FIT: Tone.BAD}
+_EXPLANATION = (
+    "Allocated bytes of the worst rank of each stage: while training (steady), while the optimizer allocates its "
+    "state in the first step, and while a checkpoint is written or read back."
+)
+
+
+def _verdict(prediction: Prediction) -> str:
+    interval = units.format_bytes_range(prediction.peak_memory_low_bytes, prediction.peak_memory_high_bytes)
+    limit = units.format_bytes(prediction.memory_limit_bytes)
+    peak = f"The peak is {units.format_bytes(prediction.peak_memory_bytes)} on stage {prediction.peak_stage}"
+    if prediction.verdict is Verdict.FITS:
+        return f"{peak}; its whole interval ({interval}) is within the limit of {limit}."
+    missing = units.format_bytes(prediction.peak_memory_high_bytes - prediction.memory_limit_bytes)
+    if prediction.verdict is Verdict.TIGHT:
+        return f"{peak}; its interval ({interval}) straddles the limit of {limit}, by up to {missing}."
+    return f"{peak}; its whole interval ({interval}) is above the limit of {limit}, by up to {missing}."
+
+
+def bytes_at(item: MemoryItem, moment: str) -> int:
+    """Bytes of `item` at one of `MOMENTS`."""
+    return {"steady": item.steady_bytes, "first step": item.first_step_bytes, "checkpoint": item.checkpoint_bytes}[
+        moment
+    ]
+
+
+def _bars(prediction: Prediction) -> list[tuple[str, StageMemory, str]]:
+    """Label, stage and moment of each bar that is drawn, from the top."""
+    bars = []
+    for stage in prediction.stages:
+        totals = dict(zip(MOMENTS, (stage.steady_bytes, stage.first_step_bytes, stage.checkpoint_bytes), strict=True))
+        moments = (
+            MOMENTS if len(prediction.stages) <= MAX_STAGES_DRAWN_THRICE else (max(MOMENTS, key=totals.__getitem__),)
+        )
+        bars += [
+            (f"stage {stage.stage}, {moment}" if len(prediction.stages) > 1 else moment, stage, moment)
+            for moment in moments
+        ]
+    return bars
+
+
+def _kinds(prediction: Prediction) -> list[tuple[str, Colour]]:
+    """The kinds of memory that get a colour of their own: the largest ones, in the order of the first stage."""
+    largest: dict[str, int] = {}
+    for stage in prediction.stages:
+        for item in stage.items:
+            size = max(bytes_at(item, moment) for moment in MOMENTS)
+            largest[item.name] = max(largest.get(item.name, 0), size)
+    kept = sorted((name for name in largest if largest[name] > 0), key=lambda name: -largest[name])[: len(SERIES)]
+    return list(zip([name for name in largest if name in kept], SERIES, strict=False))
+
+
+def _drawing(answer: Answer) -> Drawing:
+    prediction = answer.plan_file.prediction
+    bars, kinds = _bars(prediction), _kinds(prediction)
+    highest = max(prediction.peak_memory_high_bytes, *(stage.peak_bytes for stage in prediction.stages))
+    far = prediction.memory_limit_bytes > FAR_LIMIT_FACTOR * highest
+    right = highest * 1.25 if far else max(highest, prediction.memory_limit_bytes) * 1.08
+    unit, factor = units.byte_unit(right)
+
+    def paint(figure: Figure, narrow: bool) -> None:
+        axes = figure.subplots()
+        for row, (_, stage, moment) in enumerate(bars):
+            left = 0.0
+            for name, colour in kinds:
+                width = sum(bytes_at(item, moment) for item in stage.items if item.name == name) / factor
+                axes.barh(row, width, left=left, color=colour, edgecolor=Colour.EDGE, linewidth=0.8, height=0.62)
+                left += width
+            rest = stage_total(stage, moment) / factor - left
+            if rest > 1e-9:
+                axes.barh(row, rest, left=left, color=Colour.IDLE, edgecolor=Colour.MUTED, linewidth=0.8, height=0.62)
+        limit = prediction.memory_limit_bytes / factor
+        text = f"limit {units.format_bytes(prediction.memory_limit_bytes)}"
+        if far:
+            svg.beside(axes, right / factor, -0.8, f"{text} →", left=True, colour=Colour.LIMIT)
+        else:
+            axes.axvline(limit, color=Colour.LIMIT, linewidth=1.6, linestyle=(0, (5, 2)))
+            svg.beside(axes, limit, -0.8, text, left=True, colour=Colour.LIMIT)
+        axes.axvspan(
+            prediction.peak_memory_low_bytes / factor,
+            prediction.peak_memory_high_bytes / factor,
+            color=Colour.IDLE,
+            zorder=0,
+        )
+        axes.set_xlim(0, right / factor)
+        axes.set_xlabel(f"{unit} per rank; shaded: interval of the peak")
+        svg.name_rows(axes, [label for label, _, _ in bars], narrow)
+        axes.set_ylim(axes.get_ylim()[0], -1.15)
+        handles = [axes.barh([0], [0], color=colour, label=one_line(name, 32)) for name, colour in kinds]
+        figure.legend(handles=handles, loc="outside lower left", ncols=2 if narrow else 4, handlelength=1.1)
+
+    legend_rows = (-(-len(kinds) // 4), -(-len(kinds) // 2))
+    return svg.draw(
+        "Memory of the worst rank of each stage by kind, against the limit",
+        f"{_verdict(prediction)} The table below holds every number of this figure.",
+        f"{answer.anchor}-memory-figure",
+        paint,
+        (90 + 27 * len(bars) + 20 * legend_rows[0], 90 + 40 * len(bars) + 18 * legend_rows[1]),
+    )
+
+
+def stage_total(stage: StageMemory, moment: str) -> int:
+    """Bytes of all kinds of `stage` at `moment`."""
+    return sum(bytes_at(item, moment) for item in stage.items)
+
+
+def _table(stage: StageMemory, prediction: Prediction) -> Table:
+    unit, factor = units.byte_unit(stage.peak_bytes)
+    rows = [
+        (item.name, *(units.format_number(bytes_at(item, moment) / factor) for moment in MOMENTS), item.source.value)
+        for item in stage.items
+    ]
+    totals = (units.format_number(stage_total(stage, moment) / factor) for moment in MOMENTS)
+    peak = ", the peak" if stage.stage == prediction.peak_stage else ""
+    return Table(
+        caption=f"Stage {stage.stage}{peak}: memory of one rank in {unit}",
+        columns=("Kind", "Steady", "First step", "Checkpoint", "Source"),
+        rows=(*rows, ("Total", *totals, "")),
+        numeric=frozenset({1, 2, 3}),
+        highlight=len(rows),
+        folded=stage.stage != prediction.peak_stage,
+    )

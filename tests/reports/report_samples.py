@@ -1,0 +1,393 @@
+"""Plan files and a measurement with plausible numbers, put together by hand, for the tests of the report."""
+
+from __future__ import annotations
+
+from costmodel import stacks
+from costmodel.spec import (
+    Alternative,
+    Baseline,
+    Certificate,
+    ClusterSpec,
+    Collective,
+    CollectiveSample,
+    DenseBlock,
+    Device,
+    DeviceKind,
+    Embedding,
+    Head,
+    Infeasible,
+    LayerRun,
+    LayerSample,
+    LinkKind,
+    Measurement,
+    MemoryItem,
+    ModelSpec,
+    OptimizerSample,
+    Plan,
+    PlanFile,
+    Precision,
+    Prediction,
+    Profile,
+    Provenance,
+    Recompute,
+    RefusedPlan,
+    Schedule,
+    Sensitivity,
+    Source,
+    Spread,
+    StageMemory,
+    Tier,
+    TimeTerm,
+    Verdict,
+    Workload,
+)
+
+GIB = 2**30
+MIB = 2**20
+
+
+def model(name: str, num_layers: int, hidden: int, ffn: int, heads: int, kv_heads: int, vocab: int) -> ModelSpec:
+    block = DenseBlock(hidden=hidden, num_heads=heads, num_kv_heads=kv_heads, head_dim=hidden // heads, ffn_hidden=ffn)
+    return ModelSpec(
+        name=name,
+        architecture="LlamaForCausalLM",
+        runs=(
+            LayerRun(layer=Embedding(vocab=vocab, hidden=hidden)),
+            LayerRun(layer=block, count=num_layers),
+            LayerRun(layer=Head(vocab=vocab, hidden=hidden)),
+        ),
+        max_seq_len=8192,
+    )
+
+
+def h100s(num_devices: int) -> ClusterSpec:
+    device = Device(
+        name="NVIDIA H100 80GB HBM3",
+        kind=DeviceKind.CUDA,
+        peak_flop_per_s={Precision.BF16: 989.4e12, Precision.FP32: 66.9e12},
+        gemm_efficiency_frac=0.75,
+        attention_efficiency_frac=0.6,
+        memory_bytes=80 * GIB,
+        memory_reserved_bytes=819 * MIB,
+        mem_bandwidth_bytes_per_s=3.35e12,
+        source=Source.ANALYTIC,
+        note="dense figures of the data sheet",
+    )
+    return ClusterSpec(
+        name="h100-sxm",
+        device=device,
+        num_devices=num_devices,
+        tiers=(
+            Tier(
+                name="node",
+                num_devices=8,
+                link=LinkKind.NVLINK,
+                bandwidth_bytes_per_s=450e9,
+                latency_s=3e-6,
+                source=Source.ANALYTIC,
+                note="NVLink 4, 18 links",
+            ),
+            Tier(
+                name="cluster",
+                num_devices=max(16, num_devices),
+                link=LinkKind.INFINIBAND,
+                bandwidth_bytes_per_s=50e9,
+                latency_s=8e-6,
+                source=Source.ASSUMED,
+                note="one 400 Gbit/s port a GPU",
+            ),
+        ),
+    )
+
+
+def two_cpu_ranks() -> ClusterSpec:
+    device = Device(
+        name="Example CPU, 1 core a rank",
+        kind=DeviceKind.CPU,
+        peak_flop_per_s={Precision.FP32: 110e9},
+        gemm_efficiency_frac=1.0,
+        attention_efficiency_frac=0.5,
+        memory_bytes=4 * GIB,
+        mem_bandwidth_bytes_per_s=9e9,
+        source=Source.MEASURED,
+    )
+    tier = Tier(
+        name="host",
+        num_devices=2,
+        link=LinkKind.SHARED_MEMORY,
+        bandwidth_bytes_per_s=1.4e9,
+        latency_s=60e-6,
+        source=Source.MEASURED,
+    )
+    return ClusterSpec(name="this computer", device=device, num_devices=2, tiers=(tier,))
+
+
+def plan(num_layers: int, *, num_full: int = 0, framework: str = "megatron", **degrees: object) -> Plan:
+    """A plan with an even cut (embedding with the first stage, head with the last) and `num_full` blocks recomputed."""
+    pp = int(str(degrees.get("pp", 1)))
+    cut = [num_layers // pp] * pp
+    cut[0] += 1
+    cut[-1] += 1
+    modes = [Recompute.FULL] * num_full + [Recompute.NONE] * (num_layers - num_full)
+    return Plan.model_validate(
+        {
+            "framework": framework,
+            "cut": tuple(cut),
+            "recompute_layers": (Recompute.NONE, *modes, Recompute.NONE),
+            **degrees,
+        }
+    )
+
+
+def item(
+    name: str, steady: float, first: float | None = None, save: float | None = None, *, scale: int = GIB
+) -> MemoryItem:
+    return MemoryItem(
+        name=name,
+        steady_bytes=round(steady * scale),
+        first_step_bytes=round((steady if first is None else first) * scale),
+        checkpoint_bytes=round((steady if save is None else save) * scale),
+        source=Source.ANALYTIC,
+    )
+
+
+def prediction(
+    for_plan: Plan,
+    step_time_s: float,
+    terms: tuple[TimeTerm, ...],
+    stages: tuple[StageMemory, ...],
+    limit_bytes: int,
+    *,
+    interval_frac: float = 0.14,
+    tokens_per_s_per_gpu: float = 12300,
+    mfu_frac: float = 0.412,
+    bubble_frac: float = 0.0,
+) -> Prediction:
+    peak = max(stages, key=lambda stage: stage.peak_bytes)
+    low, high = round(peak.peak_bytes * 0.95), round(peak.peak_bytes * 1.08)
+    fits = Verdict.FITS if high <= limit_bytes else Verdict.TIGHT if low <= limit_bytes else Verdict.DOES_NOT_FIT
+    return Prediction(
+        plan_id=for_plan.plan_id,
+        step_time_s=step_time_s,
+        step_time_low_s=step_time_s * (1 - interval_frac),
+        step_time_high_s=step_time_s * (1 + interval_frac),
+        tokens_per_s_per_gpu=tokens_per_s_per_gpu,
+        mfu_frac=mfu_frac,
+        bubble_frac=bubble_frac,
+        terms=terms,
+        stages=stages,
+        peak_memory_bytes=peak.peak_bytes,
+        peak_memory_low_bytes=low,
+        peak_memory_high_bytes=high,
+        peak_stage=peak.stage,
+        memory_limit_bytes=limit_bytes,
+        verdict=fits,
+        source=Source.ANALYTIC,
+        interval_note="residuals on published runs that were not used to fit.",
+    )
+
+
+def term(name: str, time_s: float, source: Source = Source.ANALYTIC, note: str = "") -> TimeTerm:
+    return TimeTerm(name=name, time_s=time_s, source=source, note=note)
+
+
+def provenance() -> Provenance:
+    return Provenance(
+        device="Example CPU",
+        driver="Linux 6.1",
+        backend="gloo",
+        versions={"torch": "2.13.0", "python": "3.11.2"},
+        date="2025-01-02T03:04:05Z",
+        num_ranks=2,
+        threads_per_rank=1,
+    )
+
+
+def cluster_answer() -> PlanFile:
+    """An 8B model on 64 H100 with a pipeline of four stages, everything a plan file can hold filled in."""
+    limit = h100s(64).device.memory_limit_bytes
+    chosen = plan(32, pp=4, dp=8, tp=2, zero=1, micro_batch=1, schedule=Schedule.ONE_F_ONE_B, num_full=5)
+    stages = tuple(
+        StageMemory(
+            stage=stage,
+            items=(
+                item("weights", 3.8),
+                item("gradients", 7.5),
+                item("optimizer state", 5.6, 5.7),
+                item("saved activations", 14.2 - 3.1 * stage, 0.0, 0.0),
+                item("logits", 4.1 if stage == 3 else 0.0, 0.0, 0.0),
+                item("communication buffers", 1.2),
+                item("checkpoint buffer", 0.0, 0.0, 3.8),
+            ),
+        )
+        for stage in range(4)
+    )
+    terms = (
+        term("matrix multiplication", 0.731),
+        term("attention", 0.118),
+        term("element-wise work", 0.142, Source.FITTED),
+        term("tensor-parallel collectives", 0.163, note="all-gather and reduce-scatter in the node"),
+        term("gradient reduction", 0.038, Source.ASSUMED, "what the backward pass does not hide"),
+        term("pipeline wait", 0.121),
+        term("optimizer", 0.009),
+        term("step overhead", 0.004, Source.ASSUMED),
+    )
+    best = prediction(chosen, 1.326, terms, stages, limit, bubble_frac=0.091)
+    other = plan(32, pp=2, dp=16, tp=2, zero=1, micro_batch=1, num_full=12)
+    dense = plan(32, pp=1, dp=8, tp=8, zero=1, micro_batch=2)
+    sharded = plan(32, dp=64, zero=3, micro_batch=1)
+    too_big = plan(32, dp=64, zero=0, micro_batch=1)
+    heavy = (
+        StageMemory(stage=0, items=(item("weights", 30.0), item("gradients", 60.0), item("saved activations", 20.0))),
+    )
+    return PlanFile(
+        hf_config={"model_type": "llama"},
+        model=model("llama-3-8b", 32, 4096, 14336, 32, 8, 128256),
+        workload=Workload(global_batch=128, seq_len=8192),
+        cluster=h100s(64),
+        stack=stacks.get("megatron-core"),
+        profile=None,
+        plan=chosen,
+        prediction=best,
+        certificate=Certificate(
+            lower_bound_s=1.294,
+            gap_frac=0.0241,
+            gap_in_space_frac=0.0,
+            space="tp x pp x dp x ZeRO 0-3 x micro-batch, with every stage cut and any set of recomputed blocks.",
+            restrictions=("tensor parallel at most 8 (one node)",),
+            considered=1344,
+            pruned=1101,
+            solved=31,
+            refused={"heads_divide": 96, "batch_divides": 116},
+            wall_s=2.31,
+        ),
+        alternatives=(
+            Alternative(
+                plan=other,
+                prediction=prediction(other, 1.391, terms, stages[:2], limit, bubble_frac=0.04),
+                why_not="4.9 % slower: more recomputation outweighs the smaller bubble.",
+            ),
+            Alternative(
+                plan=sharded,
+                prediction=prediction(sharded, 1.502, terms, heavy[:1], limit),
+                why_not="Does not fit and is 13 % slower: the weights are gathered over the slow links.",
+            ),
+        ),
+        baselines=(
+            Baseline(
+                name="Megatron rule",
+                rule="tensor parallel inside the node, then pipeline, then data.",
+                plan=dense,
+                prediction=prediction(dense, 1.74, terms, stages[:1], limit),
+            ),
+            Baseline(
+                name="ZeRO-3 alone",
+                rule="data parallel over all GPUs with ZeRO-3.",
+                plan=sharded,
+                prediction=None,
+                infeasible=Infeasible(
+                    rule="batch_divides",
+                    sentence="global batch 128 is not a multiple of micro-batch 4 x dp 64; micro-batch 2 would do.",
+                ),
+            ),
+        ),
+        refused=(
+            RefusedPlan(
+                plan=too_big,
+                infeasible=Infeasible(
+                    rule="memory",
+                    sentence="Stage 0 needs 110 GiB of the 79.2 GiB that a process may allocate.",
+                    stage=0,
+                    missing_bytes=round(30.8 * GIB),
+                    nearest=sharded,
+                ),
+            ),
+        ),
+        sensitivities=(
+            Sensitivity(input="bandwidth between nodes", change="halved", step_time_s=1.371),
+            Sensitivity(input="GEMM efficiency", change="0.75 to 0.65", step_time_s=1.438),
+        ),
+        assumptions=("The link between nodes is one 400 Gbit/s port a GPU; nobody measured it.",),
+        input_hashes={"model": "9f2b" * 16, "cluster": "04ac" * 16},
+        versions={"parallelism-planner": "0.1.0", "ortools": "9.14"},
+        created="2025-01-02T03:04:05Z",
+    )
+
+
+def local_answer() -> PlanFile:
+    """A small model on two CPU ranks, planned from a profile; no pipeline."""
+    spec = model("demo-llama", 4, 256, 768, 8, 4, 256)
+    chosen = plan(4, dp=2, zero=1, micro_batch=2, framework="native")
+    stage = StageMemory(
+        stage=0,
+        items=(
+            item("weights", 14, scale=MIB),
+            item("gradients", 14, scale=MIB),
+            item("optimizer state", 14, scale=MIB),
+            item("saved activations", 96, 0, 0, scale=MIB),
+            item("logits", 3, 0, 0, scale=MIB),
+        ),
+    )
+    terms = (
+        term("blocks", 0.391, Source.MEASURED),
+        term("head", 0.052, Source.MEASURED),
+        term("gradient reduction", 0.018, Source.FITTED),
+        term("optimizer", 0.011, Source.MEASURED),
+        term("embedding", 0.002, Source.MEASURED),
+    )
+    time = Spread(median_s=0.021, low_s=0.02, high_s=0.024, num_samples=12)
+    profile = Profile(
+        hf_config={"model_type": "llama"},
+        model=spec,
+        cluster=two_cpu_ranks(),
+        layers=(
+            LayerSample(
+                layer=spec.blocks[0],
+                tp=1,
+                micro_batch=2,
+                seq_len=256,
+                precision=Precision.FP32,
+                forward=time,
+                backward=time,
+                saved_bytes=24 * MIB,
+            ),
+        ),
+        collectives=(CollectiveSample(op=Collective.ALL_REDUCE, num_ranks=2, size_bytes=MIB, time=time),),
+        optimizer=(OptimizerSample(num_params=3_700_000, time=time),),
+        provenance=provenance(),
+    )
+    return PlanFile(
+        hf_config={"model_type": "llama"},
+        model=spec,
+        workload=Workload(global_batch=16, seq_len=256, precision=Precision.FP32),
+        cluster=two_cpu_ranks(),
+        stack=stacks.get("native-cpu"),
+        profile=profile,
+        plan=chosen,
+        prediction=prediction(
+            chosen, 0.474, terms, (stage,), 4 * GIB, interval_frac=0.2, tokens_per_s_per_gpu=4320, mfu_frac=0.61
+        ),
+        certificate=None,
+        input_hashes={"model": "11aa" * 16, "profile": "22bb" * 16},
+        versions={"parallelism-planner": "0.1.0", "torch": "2.13.0"},
+        created="2025-01-02T03:04:05Z",
+    )
+
+
+def measurement(plan_file: PlanFile, median_s: float = 0.492) -> Measurement:
+    """Twenty steps around `median_s`, the first three slow."""
+    times = [
+        median_s * (1.9, 1.3, 1.1)[step] if step < 3 else median_s * (1 + 0.02 * ((7 * step) % 5 - 2))
+        for step in range(20)
+    ]
+    return Measurement(
+        plan_id=plan_file.plan.plan_id,
+        seed=0,
+        losses=tuple(5.54 - 0.11 * step + 0.002 * step**2 for step in range(20)),
+        step_times_s=tuple(times),
+        num_warmup_steps=3,
+        step_time_median_s=median_s,
+        peak_memory_bytes=(round(146.2 * MIB), round(144.8 * MIB)),
+        memory_counter="resident",
+        provenance=provenance(),
+    )
