@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -69,6 +70,11 @@ def read_profile(path: Path) -> Profile:
             "or name a model and a cluster with --model and --cluster"
         )
     return read_document(path, Profile, "profile")
+
+
+def sha256_of(path: Path, what: str) -> str:
+    """SHA-256 of the text of `path` in hexadecimal; raises BadInputError as `read_text`."""
+    return hashlib.sha256(read_text(path, what).encode()).hexdigest()
 
 
 def schema_of(text: str) -> str | None:

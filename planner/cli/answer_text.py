@@ -1,0 +1,95 @@
+"""The answer of `solve` and `check` as a person reads it: what was assumed, verdict, plan, proof, and what comes next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from costmodel import units
+from costmodel.spec import Baseline, Infeasible, PlanFile
+from planner.cli.console import STYLES, line, table
+from planner.job import Answer
+from reports import sentences
+
+NUM_ALTERNATIVES = 5
+
+
+def print_answer(console: Console, answer: Answer, assumptions: tuple[str, ...], path: Path | None) -> None:
+    """Print `answer`; `assumptions` come first, `path` (where the plan file was written) last."""
+    for assumption in assumptions:
+        console.print(line(f"Assumed: {assumption}", "dim"))
+    if answer.infeasible is not None:
+        print_infeasible(console, answer.infeasible)
+    if answer.plan_file is not None:
+        print_plan_file(console, answer.plan_file)
+        if path is not None and answer.infeasible is None:
+            print_next(console, answer.plan_file, path)
+
+
+def print_plan_file(console: Console, file: PlanFile) -> None:
+    """The plan, what it costs, how good it is, and what else there is."""
+    prediction = file.prediction
+    verdict = sentences.VERDICT_WORDS[prediction.verdict]
+    console.print(line(f"{verdict}: {sentences.headline(file)}", STYLES[prediction.verdict.value]))
+    console.print(line(sentences.batch_line(file)))
+    peak = units.format_bytes_range(prediction.peak_memory_low_bytes, prediction.peak_memory_high_bytes)
+    console.print(
+        line(
+            f"Peak memory {sentences.peak_of_limit(prediction)} a process may allocate ({peak}), in stage "
+            f"{prediction.peak_stage}; {units.format_frac(prediction.bubble_frac)} of the step waits for the pipeline."
+        )
+    )
+    console.print(line(f"Interval: {prediction.interval_note}", "dim"))
+    if file.certificate is not None:
+        console.print(line(sentences.proof(file.certificate)))
+    for baseline in file.baselines:
+        console.print(line(_baseline_sentence(baseline, file)))
+    if file.alternatives:
+        rows = [
+            (
+                sentences.layout_short(other.plan),
+                units.format_seconds(other.prediction.step_time_s),
+                units.format_bytes(other.prediction.peak_memory_bytes),
+                other.why_not,
+            )
+            for other in file.alternatives[:NUM_ALTERNATIVES]
+        ]
+        console.print()
+        console.print(table(("layout", "step time", "peak", "why not"), rows, "Next best"))
+
+
+def print_infeasible(console: Console, infeasible: Infeasible) -> None:
+    """Why nothing fits, how much is missing, and the nearest plan that would."""
+    console.print(line(f"NOT FEASIBLE ({infeasible.rule}): {infeasible.sentence}", STYLES["DOES_NOT_FIT"]))
+    if infeasible.missing_bytes is not None:
+        where = "" if infeasible.stage is None else f" in stage {infeasible.stage}"
+        console.print(line(f"Missing: {units.format_bytes(infeasible.missing_bytes)}{where}."))
+    if infeasible.nearest is not None:
+        plan = infeasible.nearest
+        console.print(
+            line(f"Nearest that works: {sentences.layout_short(plan)} on {plan.num_ranks} ranks ({plan.framework}).")
+        )
+
+
+def print_next(console: Console, file: PlanFile, path: Path) -> None:
+    """The commands that come next."""
+    run = (
+        f"planner run {path}"
+        if file.plan.framework == "native"
+        else f"planner export {path} --to {file.plan.framework}"
+    )
+    console.print()
+    console.print(line(f"Written to {path}. Next: `planner report {path}` or `{run}`."))
+
+
+def _baseline_sentence(baseline: Baseline, file: PlanFile) -> str:
+    if baseline.prediction is None or baseline.plan is None:
+        reason = f": {baseline.infeasible.sentence}" if baseline.infeasible is not None else ""
+        return f"Rule of thumb ({baseline.name}) gives no plan{reason}"
+    ratio = sentences.ratio(baseline.prediction.step_time_s, file.prediction.step_time_s)
+    return (
+        f"Rule of thumb ({baseline.name}): {sentences.layout_short(baseline.plan)}, "
+        f"{units.format_seconds(baseline.prediction.step_time_s)} per step ({ratio} of this plan), "
+        f"{sentences.VERDICT_WORDS[baseline.prediction.verdict]}."
+    )

@@ -1,0 +1,92 @@
+"""Where output goes: answers on stdout, messages and progress on stderr, and never more than a terminal can show."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from reports.text import visible
+
+OnProgress = Callable[[float, str], None]
+"""Hears the share done, in [0, 1], and what is being done."""
+
+STYLES = {"FITS": "bold green", "TIGHT": "bold yellow", "DOES_NOT_FIT": "bold red"}
+
+
+def out() -> Console:
+    """The console of the answer. rich follows NO_COLOR and the width of the terminal."""
+    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+
+
+def err() -> Console:
+    """The console of messages and progress."""
+    return Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
+
+
+def note(message: str) -> None:
+    """One message on stderr."""
+    err().print(Text(visible(message)), soft_wrap=True)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One object on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def line(text: str, style: str = "") -> Text:
+    """`text` as one paragraph, with hidden characters made visible."""
+    return Text(visible(text), style=style)
+
+
+def table(columns: tuple[str, ...], rows: Sequence[Sequence[str]], title: str | None = None) -> Table:
+    """A plain table that wraps in narrow terminals."""
+    drawn = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        drawn.add_column(column, overflow="fold", header_style="bold")
+    for row in rows:
+        drawn.add_row(*(line(cell) for cell in row))
+    return drawn
+
+
+@contextmanager
+def progress(*, shown: bool = True) -> Iterator[OnProgress]:
+    """A progress bar on stderr, for as long as the block runs.
+
+    Where stderr is no terminal nothing is drawn, so that logs stay readable.
+    """
+    console = err()
+    if not (shown and console.is_terminal):
+        yield lambda _share, _what: None
+        return
+    columns = (BarColumn(bar_width=24), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.description}", markup=False), console=console, transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+
+        def update(share: float, what: str) -> None:
+            bar.update(task, completed=min(max(share, 0.0), 1.0), description=visible(what))
+
+        yield update
+
+
+@contextmanager
+def working(what: str, *, shown: bool = True) -> Iterator[Callable[[str], None]]:
+    """A spinner on a terminal's stderr for work of unknown length; the block tells it how far it is."""
+    console = err()
+    if not (shown and console.is_terminal):
+        yield lambda _detail: None
+        return
+    with console.status(line(what)) as status:
+        yield lambda detail: status.update(line(f"{what}: {detail}"))
+
+
+def part(whole: OnProgress, start: float, end: float) -> OnProgress:
+    """Progress of one part of a longer way: its share [0, 1] becomes [start, end] of the whole."""
+    return lambda share, what: whole(start + (end - start) * share, what)

@@ -1,0 +1,90 @@
+"""The console entry: the list of commands, and what becomes of every error.
+
+An error that a user can cause is one sentence on stderr and its exit code. Anything else is a defect of ours: it
+prints a traceback and exits 1, and this is the only place that catches `Exception`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import NoReturn
+
+import click
+
+from costmodel.errors import EXIT_BAD_INPUT, EXIT_DEFECT, EXIT_OK, PlannerError
+from planner.cli.lazy import LazyCommand, LazyGroup
+
+EXIT_INTERRUPTED = 130
+"""128 + SIGINT, as shells report it."""
+EXIT_BROKEN_PIPE = 141
+"""128 + SIGPIPE: the reader of our output left."""
+
+COMMANDS = {
+    name: LazyCommand(f"planner.cli.{name}", name, summary)
+    for name, summary in {
+        "profile": "Measure layers, memory and links on this machine.",
+        "solve": "Find the best plan, with a proof and an error bar.",
+        "check": "Predict and judge a layout given by flags.",
+        "show": "Say what was understood from a file.",
+        "run": "Train with a plan and compare with the prediction.",
+        "report": "Write one HTML page about a plan.",
+        "export": "Write a plan as the files of a training framework.",
+        "demo": "The whole way on this machine, in under two minutes.",
+    }.items()
+}
+
+
+def version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """Print the version of the installed distribution and leave."""
+    if wanted:
+        from importlib.metadata import version as version_of
+
+        click.echo(f"planner {version_of('parallelism-planner')}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=version, help="Show the version.")
+def cli() -> None:
+    """Plans, proves and runs the parallel layout of large-model training.
+
+    A first use: `planner demo`, or `planner profile`, then `planner solve --gpus 64`, then `planner report plan.json`.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with the code that README.md lists."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of `planner` with `arguments`."""
+    try:
+        code = cli.main(arguments, prog_name="planner", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return EXIT_BAD_INPUT
+    except PlannerError as error:
+        say(str(error))
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        say("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes stdout at exit and would complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    except Exception:  # noqa: BLE001
+        traceback.print_exc()
+        say("this is a defect of planner itself, not of your input; please report it with the lines above")
+        return EXIT_DEFECT
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def say(sentence: str) -> None:
+    """One line on stderr. Control characters of a file name or value do not reach the terminal."""
+    line = "".join(character if character.isprintable() else "?" for character in " ".join(sentence.split()))
+    click.echo(f"planner: {line}", err=True)

@@ -1,0 +1,175 @@
+"""Turns the flags of `solve` and `check` into a `Job`, and says what was assumed where a flag is unset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from costmodel import stacks
+from costmodel.errors import BadInputError
+from costmodel.spec import ClusterSpec, ModelSpec, Precision, Profile, Workload
+from planner.cli.layout import unsupported
+from planner.clusters.read import load_cluster, published_cluster
+from planner.clusters.resize import check_num_gpus, extend_profile_cluster
+from planner.files import read_profile, sha256_of
+from planner.frameworks import registry
+from planner.job import Job
+from planner.models.read import load_model, read_model
+
+DEFAULT_PROFILE = Path("profile.json")
+DEFAULT_SEQ_LEN = 4096
+"""Tokens, where the model allows as many."""
+SEQUENCES_PER_GPU = 8
+"""Default global batch per GPU."""
+MAX_SIZE = 2**31
+
+
+@dataclass(frozen=True)
+class WorkloadFlags:
+    """The workload flags; None where a flag is unset."""
+
+    global_batch: int | None = None
+    seq_len: int | None = None
+    precision: str | None = None
+    optimizer: str | None = None
+    method: str | None = None
+
+
+@dataclass(frozen=True)
+class _Machine:
+    cluster: ClusterSpec
+    profile: Profile | None
+    assumptions: tuple[str, ...]
+    hashes: dict[str, str]
+
+
+def build_job(
+    gpus: int, model: str | None, cluster: str | None, profile: Path | None, framework: str, workload: WorkloadFlags
+) -> Job:
+    """The question that the flags ask.
+
+    Raises BadInputError for a value that cannot be used, MissingError where a profile is needed and not there.
+    """
+    check_num_gpus(gpus)
+    target = registry.get(framework)
+    if profile is None and model is None and cluster is None:
+        profile = DEFAULT_PROFILE
+    machine = _machine(gpus, cluster, profile)
+    hf_config, spec, model_assumptions, model_hash = _model(model, machine.profile)
+    job_workload, defaults = _workload(gpus, spec, machine, workload)
+    return Job(
+        hf_config=hf_config,
+        model=spec,
+        workload=job_workload,
+        cluster=machine.cluster,
+        stack=stacks.get(target.stack_name(machine.cluster.device.kind)),
+        profile=machine.profile,
+        framework=target.name,
+        assumptions=(*defaults, *machine.assumptions, *model_assumptions),
+        input_hashes=machine.hashes | model_hash,
+    )
+
+
+def _machine(gpus: int, cluster: str | None, profile_path: Path | None) -> _Machine:
+    if profile_path is None:
+        if cluster is None:
+            raise BadInputError(
+                "--cluster is missing: beside --model name a cluster with --cluster, "
+                "or a machine that was measured with --profile"
+            )
+        loaded = load_cluster(cluster, gpus)
+        return _Machine(loaded.spec, None, loaded.assumptions, {"cluster": loaded.sha256})
+    profile = read_profile(profile_path)
+    hashes = {"profile": sha256_of(profile_path, "profile")}
+    measured = profile.cluster.device
+    if cluster is None:
+        spec, assumptions = extend_profile_cluster(profile.cluster, gpus, published_cluster(measured.name))
+        return _Machine(spec, profile, assumptions, hashes)
+    loaded = load_cluster(cluster, gpus)
+    if loaded.spec.device.name != measured.name:
+        raise BadInputError(
+            f"--profile {profile_path} was measured on {measured.name}, but --cluster {cluster} has "
+            f"{loaded.spec.device.name}; leave one of them out"
+        )
+    # The links are those of the cluster, the devices those that were measured.
+    spec = loaded.spec.model_copy(update={"device": measured})
+    return _Machine(spec, profile, loaded.assumptions, hashes | {"cluster": loaded.sha256})
+
+
+def _model(
+    model: str | None, profile: Profile | None
+) -> tuple[dict[str, Any], ModelSpec, tuple[str, ...], dict[str, str]]:
+    if model is None:
+        if profile is None:
+            raise BadInputError("--model is missing: beside --cluster name a preset or a config.json with --model")
+        # Read again, so that a profile cannot hold layers that its config does not have.
+        spec = read_model(profile.hf_config, "profile: hf_config", profile.model.name)
+        return profile.hf_config, spec, spec.assumptions, {}
+    loaded = load_model(model)
+    assumptions = loaded.spec.assumptions
+    if profile is not None and not {sample.layer for sample in profile.layers} & set(loaded.spec.layers):
+        assumptions = (
+            f"no layer of {loaded.spec.name} was measured: the profile holds {profile.model.name}, and only its rates "
+            "carry over",
+            *assumptions,
+        )
+    return loaded.hf_config, loaded.spec, assumptions, {"model": loaded.sha256}
+
+
+def _workload(gpus: int, model: ModelSpec, machine: _Machine, flags: WorkloadFlags) -> tuple[Workload, tuple[str, ...]]:
+    for flag, value, valid in (("--optimizer", flags.optimizer, "adamw"), ("--method", flags.method, "pretrain")):
+        if value not in (None, valid):
+            raise BadInputError(unsupported(flag, value, (valid,)))
+    defaults: list[str] = []
+    seq_len, precision, global_batch = flags.seq_len, flags.precision, flags.global_batch
+    if global_batch is None:
+        global_batch = SEQUENCES_PER_GPU * gpus
+        defaults.append(f"--global-batch {global_batch} (sequences)")
+    if seq_len is None:
+        seq_len = _default_seq_len(model, machine.profile)
+        defaults.append(f"--seq-len {seq_len}")
+    if precision is None:
+        precision = _default_precision(machine).value
+        defaults.append(f"--precision {precision}")
+    _check_size("--global-batch", global_batch)
+    _check_size("--seq-len", seq_len)
+    if model.max_seq_len is not None and seq_len > model.max_seq_len:
+        raise BadInputError(
+            f"--seq-len is {seq_len}, but {model.name} takes at most {model.max_seq_len} tokens; use at most that, or "
+            "raise max_position_embeddings in its config.json"
+        )
+    workload = Workload(
+        global_batch=global_batch, seq_len=seq_len, precision=check_precision(precision, machine.cluster)
+    )
+    return workload, (f"defaults: {', '.join(defaults)}",) if defaults else ()
+
+
+def check_precision(precision: str, cluster: ClusterSpec) -> Precision:
+    """`precision` as a value that the device of `cluster` computes in; raises BadInputError for another."""
+    known = tuple(item.value for item in Precision)
+    if precision not in known:
+        raise BadInputError(unsupported("--precision", precision, known))
+    if Precision(precision) not in cluster.device.peak_flop_per_s:
+        valid = ", ".join(cluster.device.peak_flop_per_s)
+        raise BadInputError(
+            f"--precision is {precision}, but {cluster.device.name} does not compute in it; valid: {valid}"
+        )
+    return Precision(precision)
+
+
+def _default_seq_len(model: ModelSpec, profile: Profile | None) -> int:
+    if profile is not None and profile.model == model:
+        return profile.layers[0].seq_len
+    return min(model.max_seq_len or DEFAULT_SEQ_LEN, DEFAULT_SEQ_LEN)
+
+
+def _default_precision(machine: _Machine) -> Precision:
+    if machine.profile is not None and machine.profile.layers:
+        return machine.profile.layers[0].precision
+    return Precision.BF16 if Precision.BF16 in machine.cluster.device.peak_flop_per_s else Precision.FP32
+
+
+def _check_size(flag: str, value: int) -> None:
+    if not 1 <= value <= MAX_SIZE:
+        raise BadInputError(f"{flag} is {value}, but must be a whole number from 1 to {MAX_SIZE}")

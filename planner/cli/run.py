@@ -1,0 +1,60 @@
+"""`planner run`: trains with a plan and compares with the prediction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from planner.cli import options
+
+DEFAULT_STEPS = 20
+DEFAULT_LR = 3e-4
+
+
+@click.command()
+@click.argument("plan", type=options.PATH, metavar="PLAN.JSON")
+@click.option("--steps", type=int, default=DEFAULT_STEPS, show_default=True, metavar="K", help="Optimizer steps.")
+@click.option("--data", type=options.PATH, metavar="PATH", help="Text file or folder.  [default: text shipped here]")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of weights and batches.")
+@click.option("--lr", type=float, default=DEFAULT_LR, show_default=True, metavar="X", help="Learning rate of AdamW.")
+@click.option("--device", default="auto", show_default=True, metavar="D", help="auto, cpu or cuda.")
+@options.output("measurement.json", "the measurement")
+@options.json_flag
+def run(
+    plan: Path,
+    steps: int,
+    data: Path | None,
+    seed: int,
+    lr: float,
+    device: str,
+    output: Path,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Train with a plan made for `native`.
+
+    Starts its own ranks on this machine, or joins those of torchrun or Slurm; then only rank 0 prints and writes.
+    """
+    from costmodel.spec import Measurement
+    from planner.cli.console import line, out, print_json, progress
+    from planner.cli.summaries import measurement_object, print_measurement
+    from planner.cli.training import check_numbers, is_reporting_rank, train
+    from planner.files import check_document_writable, read_plan_file, write_document
+
+    plan_file = read_plan_file(plan)
+    check_numbers(steps, seed, lr)
+    reports = is_reporting_rank()
+    if reports:
+        check_document_writable(output, Measurement, force=force)
+    with progress(shown=reports and not as_json) as on_progress:
+        measured = train(plan_file, data, steps=steps, seed=seed, lr=lr, device=device, on_progress=on_progress)
+    if measured is None:
+        return
+    write_document(output, measured, force=force)
+    if as_json:
+        print_json({**measurement_object(measured), "file": str(output)})
+        return
+    console = out()
+    print_measurement(console, measured)
+    console.print(line(f"Written to {output}. Next: `planner report {plan}`."), soft_wrap=True)

@@ -1,0 +1,55 @@
+"""Trains with a plan on the ranks of this machine: what `run` and `demo` share."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from costmodel.errors import BadInputError
+from costmodel.spec import Measurement, PlanFile
+from planner.cli.console import OnProgress, note
+
+SHIPPED_TEXT = Path(__file__).parents[1] / "data" / "liberty.txt"
+"""Public-domain English prose, for runs without data of their own."""
+
+MAX_STEPS = 10**9
+MAX_SEED = 2**63 - 1
+
+
+def check_numbers(steps: int, seed: int, lr: float) -> None:
+    """Raise BadInputError for a number of steps, a seed or a learning rate that cannot be."""
+    if not 1 <= steps <= MAX_STEPS:
+        raise BadInputError(f"--steps is {steps}, but must be a whole number from 1 to {MAX_STEPS}")
+    if not 0 <= seed <= MAX_SEED:
+        raise BadInputError(f"--seed is {seed}, but must be a whole number from 0 to {MAX_SEED}")
+    if not (math.isfinite(lr) and lr > 0):
+        raise BadInputError(f"--lr is {lr:g}, but must be above 0 and finite")
+
+
+def is_reporting_rank() -> bool:
+    """Whether this process prints and writes: alone it does; among ranks that a launcher started, rank 0 does."""
+    from executor.launcher import current_launcher
+
+    launcher = current_launcher()
+    return launcher is None or launcher.rank == 0
+
+
+def train(
+    plan_file: PlanFile,
+    data: Path | None,
+    *,
+    steps: int,
+    seed: int,
+    lr: float,
+    device: str,
+    on_progress: OnProgress,
+) -> Measurement | None:
+    """Run `steps` steps; returns what was measured, or None on ranks of a launcher other than 0."""
+    from executor.run import run
+
+    def on_step(step: int, loss: float, step_time_s: float) -> None:
+        on_progress((step + 1) / steps, f"step {step + 1} of {steps}, loss {loss:.3f}, {step_time_s:.2f} s")
+
+    return run(
+        plan_file, data=data or SHIPPED_TEXT, steps=steps, seed=seed, lr=lr, device=device, on_step=on_step, notify=note
+    )
