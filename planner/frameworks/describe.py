@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from costmodel.spec import PlanFile
 
+MARK = "Written by parallelism-planner"
+"""Tells an exported file from any other."""
+
 
 def describe(plan_file: PlanFile, target: str) -> tuple[str, ...]:
     """Lines of plain text: model, job, layout and the version the files are written for."""
@@ -11,7 +14,7 @@ def describe(plan_file: PlanFile, target: str) -> tuple[str, ...]:
     num_microbatches = plan.num_microbatches(workload.global_batch)
     lines = (
         f"{plan_file.model.name} on {plan.num_ranks} x {plan_file.cluster.device.name}, plan {plan.plan_id}",
-        f"Written for {target}; other versions are not promised.",
+        f"{MARK} for {target}; other versions are not promised.",
         f"Layout: tp {plan.tp}, pp {plan.pp}, dp {plan.dp}, zero {plan.zero}, schedule {plan.schedule}, "
         f"recompute {plan.recompute}, layers per stage {', '.join(map(str, plan.cut))}",
         f"Batch: {workload.global_batch} sequences of {workload.seq_len} tokens in {workload.precision}, "

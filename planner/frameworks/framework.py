@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from costmodel.errors import BadInputError
 from costmodel.spec import DeviceKind, Infeasible, ModelSpec, Plan, PlanFile, Recompute, Schedule, Workload
@@ -28,6 +29,17 @@ class Rule:
     """The rule itself, in one sentence."""
     check: Check
     needs_cut: bool = False
+
+
+class RecomputeFreedom(StrEnum):
+    """What a framework lets a plan recompute; the search offers nothing else."""
+
+    EACH_LAYER = "each layer"
+    """Any set of blocks."""
+    SAME_COUNT_PER_STAGE = "same count per stage"
+    """The first n blocks of every stage, with one n for all stages (a stage with fewer recomputes all)."""
+    ALL_OR_NONE = "all or none"
+    """Every block of the model, or none."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,7 @@ class Framework:
     rules: tuple[Rule, ...]
     zero_stages: tuple[int, ...]
     schedules: tuple[Schedule, ...]
+    recompute_freedom: RecomputeFreedom
     defaults: Defaults
     write: Write
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from costmodel.spec import DeviceKind, Recompute, Schedule
-from planner.frameworks.framework import Defaults, Framework
+from planner.frameworks.framework import Defaults, Framework, RecomputeFreedom
 from planner.frameworks.megatron.rules import RULES, SCHEDULES, TITLE, ZERO_STAGES
 from planner.frameworks.megatron.write import VERSION, write
 
@@ -15,6 +15,7 @@ MEGATRON = Framework(
     rules=RULES,
     zero_stages=ZERO_STAGES,
     schedules=SCHEDULES,
+    recompute_freedom=RecomputeFreedom.SAME_COUNT_PER_STAGE,
     defaults=Defaults(zero=0, zero_with_pipeline=0, schedule=Schedule.ONE_F_ONE_B, recompute=Recompute.NONE),
     write=write,
 )

@@ -16,7 +16,7 @@ def write(plan_file: PlanFile, launcher: str) -> dict[str, str]:
     num_nodes, ranks_per_node = launchers.launch_size(plan_file.plan, plan_file.cluster)
     script = launchers.get(launcher)(
         launchers.Launch(
-            title=describe(plan_file, f"parallelism-planner {VERSION}"),
+            title=describe(plan_file, f"its own executor, version {VERSION}"),
             num_nodes=num_nodes,
             ranks_per_node=ranks_per_node,
             program=("planner", "run", '"$here/plan.json"'),
