@@ -1,4 +1,4 @@
-"""The answer of `solve` and `check` as a person reads it: what was assumed, verdict, plan, proof, and what comes next."""
+"""The answer of `solve` and `check` as a person reads it: assumptions, verdict, plan, proof, next step."""
 
 from __future__ import annotations
 

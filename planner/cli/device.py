@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from costmodel.errors import BadInputError, MissingError
+from costmodel.errors import BadInputError
 from costmodel.spec import Device, DeviceKind, ModelSpec, Precision
-from planner.cli.layout import unsupported
 from planner.clusters.read import published_cluster
 
 MAX_CPU_RANKS = 8
@@ -21,26 +20,16 @@ def find_device(wanted: str) -> DeviceKind:
 
     Raises BadInputError for another word, MissingError for `cuda` where there is no CUDA device.
     """
-    kinds = ("auto", *(kind.value for kind in DeviceKind))
-    if wanted not in kinds:
-        raise BadInputError(unsupported("--device", wanted, kinds))
-    found = num_cuda_devices() if wanted != "cpu" else 0
-    if wanted == "cuda" and found == 0:
-        raise MissingError(
-            "--device cuda: there is no CUDA device that torch can use here (see `nvidia-smi`); use --device cpu"
-        )
-    return DeviceKind.CUDA if found else DeviceKind.CPU
+    from executor.check import choose_device
+
+    return DeviceKind(choose_device(wanted).type)
 
 
 def num_cuda_devices() -> int:
-    """CUDA devices that torch can use.
-
-    Counted through NVML: a process that has opened CUDA cannot fork ranks that use it.
-    """
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    """CUDA devices that torch can use, counted without opening CUDA, so that ranks can still be forked."""
     import torch
 
-    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return torch.cuda.device_count()
 
 
 def default_ranks(kind: DeviceKind) -> int:
@@ -86,6 +75,4 @@ def tensor_degrees(model: ModelSpec, num_ranks: int) -> tuple[int, ...]:
     sizes = {model.vocab} | {
         size for block in model.blocks for size in (block.num_heads, block.num_kv_heads, block.ffn_hidden)
     }
-    return tuple(
-        tp for tp in range(1, num_ranks + 1) if num_ranks % tp == 0 and all(size % tp == 0 for size in sizes)
-    )
+    return tuple(tp for tp in range(1, num_ranks + 1) if num_ranks % tp == 0 and all(size % tp == 0 for size in sizes))

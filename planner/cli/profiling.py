@@ -28,12 +28,14 @@ class ProfileChoices:
 def choose(
     model: LoadedModel, kind: DeviceKind, num_ranks: int, seq_len: int | None, precision: str | None
 ) -> ProfileChoices:
-    """The choices for a profile, with defaults for those that are None. Raises BadInputError for values that cannot be."""
+    """The choices for a profile, with defaults for those that are None; raises BadInputError for a bad value."""
     longest = model.spec.max_seq_len
     if seq_len is None:
         seq_len = min(longest or DEFAULT_SEQ_LEN, DEFAULT_SEQ_LEN)
     if seq_len < 1 or (longest is not None and seq_len > longest):
-        raise BadInputError(f"--seq-len is {seq_len}, but must be from 1 to {longest}, the most {model.spec.name} takes")
+        raise BadInputError(
+            f"--seq-len is {seq_len}, but must be from 1 to {longest}, the most {model.spec.name} takes"
+        )
     known = tuple(item.value for item in Precision)
     if precision is not None and precision not in known:
         raise BadInputError(f"--precision is {precision}, but must be one of {', '.join(known)}")
@@ -44,10 +46,11 @@ def choose(
 
 def measure_here(model: LoadedModel, choices: ProfileChoices, on_progress: OnProgress) -> Profile:
     """Measure `model` on `choices.num_ranks` ranks of this machine."""
+    from profiler.measure import measure
+
     from executor.models import HFCausalLM
     from executor.ranks import run_ranks
     from profiler.contract import ProfileRequest
-    from profiler.measure import measure
 
     request = ProfileRequest(
         hf_config=model.hf_config,

@@ -50,17 +50,18 @@ class LoadedCluster:
     """Sentences on what nobody measured."""
 
 
-def load_cluster(text: str, num_gpus: int) -> LoadedCluster:
+def load_cluster(text: str, num_gpus: int | None) -> LoadedCluster:
     """`num_gpus` devices of the cluster that `text` names: a preset, or a YAML or JSON file with schema cluster/1.
 
+    None means all the devices that a file states, or two nodes where it states no number.
     Raises BadInputError for an unknown name (with close matches), a faulty file, a number of GPUs below 1 or above
     what the file joins; MissingError for `cpu`, which has to be measured.
     """
-    check_num_gpus(num_gpus)
+    check_num_gpus(1 if num_gpus is None else num_gpus)
     path, where = _find(text)
     content = read_text(path, "cluster file", max_bytes=MAX_CLUSTER_BYTES)
     whole = _read(content, path, where, num_gpus)
-    spec, assumptions = resize(whole, num_gpus, where)
+    spec, assumptions = resize(whole, whole.num_devices if num_gpus is None else num_gpus, where)
     facts = [f"the figures of {spec.device.name} are published ones, not measured here"] if preset_path(text) else []
     facts += [f"link {tier.name!r} is assumed: {tier.note}" for tier in spec.tiers if tier.source is Source.ASSUMED]
     sha256 = hashlib.sha256(content.encode()).hexdigest()
@@ -68,10 +69,10 @@ def load_cluster(text: str, num_gpus: int) -> LoadedCluster:
 
 
 def published_cluster(device_name: str) -> ClusterSpec | None:
-    """The preset, one node of it, whose device the driver calls `device_name`; None where no figures are published."""
+    """The preset, two nodes of it, whose device the driver calls `device_name`; None where no figures are published."""
     for name in preset_names():
         path, where = _find(name)
-        spec = _read(read_text(path, "cluster file"), path, where, 1)
+        spec = _read(read_text(path, "cluster file"), path, where, None)
         if spec.device.name == device_name:
             return spec
     return None
@@ -91,7 +92,7 @@ def _find(text: str) -> tuple[Path, str]:
     raise BadInputError(f"--cluster {text}: neither a preset nor a YAML or JSON file; {hint}")
 
 
-def _read(content: str, path: Path, where: str, num_gpus: int) -> ClusterSpec:
+def _read(content: str, path: Path, where: str, num_gpus: int | None) -> ClusterSpec:
     data = parse_json(content, where) if path.suffix == ".json" else _parse_yaml(content, where)
     if not isinstance(data, dict):
         raise BadInputError(f"{where}: must hold keys and values, not a {type(data).__name__}")
@@ -104,9 +105,9 @@ def _read(content: str, path: Path, where: str, num_gpus: int) -> ClusterSpec:
     if not isinstance(tiers, list) or not tiers or not all(isinstance(tier, dict) for tier in tiers):
         raise BadInputError(f"{where}: tiers must be a list of links from the innermost to the outermost")
     if "num_devices" not in tiers[-1]:
-        inner = [tier.get("num_devices") for tier in tiers[:-1]]
-        most = [size for size in (num_gpus, data.get("num_devices"), *inner) if type(size) is int]
-        tiers[-1]["num_devices"] = max(most) + 1
+        inner = [size for tier in tiers[:-1] if type(size := tier.get("num_devices")) is int]
+        stated = [size for size in (num_gpus, data.get("num_devices")) if type(size) is int]
+        tiers[-1]["num_devices"] = max([1, *stated, *(2 * size for size in inner)])
     data.setdefault("num_devices", tiers[-1]["num_devices"])
     return ClusterSpec.from_data(data, where)
 
@@ -117,7 +118,7 @@ def _device_of(name: str, where: str) -> Device:
         raise BadInputError(
             f"{where}: device is {name!r}, but must be a preset ({', '.join(preset_names())}) or its figures"
         )
-    return _read(read_text(path, "cluster file"), path, f"preset {name}", 1).device
+    return _read(read_text(path, "cluster file"), path, f"preset {name}", None).device
 
 
 def _parse_yaml(content: str, where: str) -> Any:

@@ -1,0 +1,132 @@
+"""`planner show`: what was understood from a file, and what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from planner.cli import options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    Shown = tuple[dict[str, Any], Callable[[Console], None]]
+    """The JSON object, and what prints it for a person."""
+
+UNDERSTOOD = (
+    "a model's config.json or preset name, a cluster file or preset name, or a file of planner (profile, plan, "
+    "measurement)"
+)
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@options.json_flag
+def show(file: str, as_json: bool) -> None:
+    """Say what was understood from FILE, and what was assumed.
+
+    FILE is a config.json or its folder, a cluster, profile, plan or measurement, or the name of a preset.
+    """
+    from planner.cli.console import out, print_json
+
+    kind, (data, print_for_person) = _understand(file)
+    if as_json:
+        print_json({"kind": kind, **data})
+    else:
+        print_for_person(out())
+
+
+def _understand(file: str) -> tuple[str, Shown]:
+    from costmodel.errors import BadInputError
+    from planner.clusters import presets as clusters
+    from planner.files import read_text, schema_of
+    from planner.models import presets as models
+
+    path = Path(file)
+    if models.preset_path(file) is not None or path.is_dir():
+        return "model", _model(file)
+    if clusters.preset_path(file) is not None or path.suffix in {".yaml", ".yml"}:
+        return "cluster", _cluster(file)
+    if not path.exists():
+        raise BadInputError(f"{file}: neither a file nor a preset; show understands {UNDERSTOOD}")
+    text = read_text(path, "file")
+    schema = (schema_of(text) or "").partition("/")[0]
+    if schema in _READERS:
+        return _READERS[schema][0], _READERS[schema][1](file)
+    if schema:
+        raise BadInputError(
+            f"{file}: schema is {schema_of(text)!r}, which show does not know; it understands {UNDERSTOOD}"
+        )
+    if not text.lstrip().startswith("{"):
+        raise BadInputError(f"{file}: is not understood by this version; show understands {UNDERSTOOD}")
+    return "model", _model(file)
+
+
+def _model(file: str) -> Shown:
+    from planner.cli.summaries import model_object, print_model
+    from planner.models.read import load_model
+
+    loaded = load_model(file)
+    data = {**model_object(loaded.spec), "sha256": loaded.sha256}
+    return data, lambda console: print_model(console, loaded.spec)
+
+
+def _cluster(file: str) -> Shown:
+    from planner.cli.summaries import print_assumptions, print_cluster
+    from planner.clusters.read import load_cluster
+
+    loaded = load_cluster(file, None)
+    data = {
+        **loaded.spec.model_dump(mode="json"),
+        "memory_limit_bytes": loaded.spec.device.memory_limit_bytes,
+        "assumptions": list(loaded.assumptions),
+    }
+
+    def print_for_person(console: Console) -> None:
+        print_cluster(console, loaded.spec)
+        print_assumptions(console, loaded.assumptions)
+
+    return data, print_for_person
+
+
+def _profile(file: str) -> Shown:
+    from planner.cli.summaries import print_profile, profile_object
+    from planner.files import read_profile
+
+    profile = read_profile(Path(file))
+    return profile_object(profile), lambda console: print_profile(console, profile)
+
+
+def _plan(file: str) -> Shown:
+    from planner.cli.answer_object import plan_file_object
+    from planner.cli.answer_text import print_plan_file
+    from planner.cli.summaries import print_assumptions
+    from planner.files import read_plan_file
+
+    plan_file = read_plan_file(Path(file))
+
+    def print_for_person(console: Console) -> None:
+        print_assumptions(console, plan_file.assumptions)
+        print_plan_file(console, plan_file)
+
+    return plan_file_object(plan_file), print_for_person
+
+
+def _measurement(file: str) -> Shown:
+    from planner.cli.summaries import measurement_object, print_measurement
+    from planner.files import read_measurement
+
+    measurement = read_measurement(Path(file))
+    return measurement_object(measurement), lambda console: print_measurement(console, measurement)
+
+
+_READERS: dict[str, tuple[str, Callable[[str], Shown]]] = {
+    "cluster": ("cluster", _cluster),
+    "profile": ("profile", _profile),
+    "plan_file": ("plan", _plan),
+    "measurement": ("measurement", _measurement),
+}
+"""By schema name: what the file is called, and who reads it."""

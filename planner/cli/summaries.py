@@ -1,0 +1,191 @@
+"""What is shown of models, clusters, profiles and measurements: as a JSON object, and as lines for a person."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from rich.console import Console
+
+from costmodel import units
+from costmodel.spec import ClusterSpec, Measurement, ModelSpec, Profile
+from planner.cli.console import line, table
+
+
+def model_object(model: ModelSpec) -> dict[str, Any]:
+    """Sizes of a model. `params_mtp` counts multi-token-prediction layers, which no family here has."""
+    block = model.blocks[0]
+    return {
+        "name": model.name,
+        "architecture": model.architecture,
+        "params_total": model.params_total,
+        "params_active": model.params_active,
+        "params_by_part": model.params_by_part,
+        "params_mtp": 0,
+        "num_layers": model.num_layers,
+        "hidden": model.hidden,
+        "vocab": model.vocab,
+        "num_heads": block.num_heads,
+        "num_kv_heads": block.num_kv_heads,
+        "head_dim": block.head_dim,
+        "ffn_hidden": block.ffn_hidden,
+        "tied": model.tied,
+        "max_seq_len": model.max_seq_len,
+        "assumptions": list(model.assumptions),
+    }
+
+
+def print_model(console: Console, model: ModelSpec) -> None:
+    """A model in a few lines."""
+    block = model.blocks[0]
+    console.print(
+        line(f"{model.name} ({model.architecture}): {units.format_count(model.params_total)} parameters", "bold")
+    )
+    parts = ", ".join(f"{part} {units.format_count(count)}" for part, count in model.params_by_part.items())
+    console.print(line(f"Parts: {parts}{' (head tied to the embedding)' if model.tied else ''}."))
+    console.print(
+        line(
+            f"{model.num_layers} blocks of width {model.hidden:,}: {block.num_heads} heads of {block.head_dim}, "
+            f"{block.num_kv_heads} for keys and values, feed-forward {block.ffn_hidden:,}; vocabulary {model.vocab:,}; "
+            f"sequences up to {'any length' if model.max_seq_len is None else f'{model.max_seq_len:,} tokens'}."
+        )
+    )
+    print_assumptions(console, model.assumptions)
+
+
+def print_cluster(console: Console, cluster: ClusterSpec) -> None:
+    """A cluster in a few lines, each figure with its source."""
+    device = cluster.device
+    console.print(line(f"{cluster.name}: {cluster.num_devices} x {device.name} ({device.kind.value})", "bold"))
+    peaks = ", ".join(
+        f"{precision.value} {units.format_flop_rate(peak)}" for precision, peak in device.peak_flop_per_s.items()
+    )
+    console.print(
+        line(
+            f"Device ({device.source.value}): {peaks} dense peak; GEMM reaches "
+            f"{units.format_frac(device.gemm_efficiency_frac)}, attention "
+            f"{units.format_frac(device.attention_efficiency_frac)}; {units.format_bytes(device.memory_bytes)} at "
+            f"{units.format_rate(device.mem_bandwidth_bytes_per_s)}, of which a process may allocate "
+            f"{units.format_bytes(device.memory_limit_bytes)}."
+        )
+    )
+    rows = [
+        (
+            tier.name,
+            str(tier.num_devices),
+            tier.link.value,
+            units.format_rate(tier.bandwidth_bytes_per_s),
+            units.format_seconds(tier.latency_s),
+            tier.source.value,
+        )
+        for tier in cluster.tiers
+    ]
+    console.print(table(("tier", "devices", "link", "per device", "hop", "source"), rows))
+    for text in (device.note, *(f"{tier.name}: {tier.note}" for tier in cluster.tiers if tier.note)):
+        if text:
+            console.print(line(text, "dim"))
+
+
+def profile_object(profile: Profile) -> dict[str, Any]:
+    """What a profile holds, without its samples."""
+    return {
+        "model": profile.model.name,
+        "cluster": profile.cluster.model_dump(mode="json"),
+        "num_layer_samples": len(profile.layers),
+        "num_collective_samples": len(profile.collectives),
+        "num_optimizer_samples": len(profile.optimizer),
+        "spread_frac": spread_frac(profile),
+        "provenance": profile.provenance.model_dump(mode="json"),
+    }
+
+
+def print_profile(console: Console, profile: Profile) -> None:
+    """The layers at one rank, the largest message of each collective, and the machine."""
+    print_cluster(console, profile.cluster)
+    layers = [
+        (
+            sample.layer.kind,
+            str(sample.micro_batch),
+            str(sample.tp),
+            units.format_seconds(sample.forward.median_s),
+            units.format_seconds(sample.backward.median_s),
+            units.format_bytes(sample.saved_bytes),
+        )
+        for sample in profile.layers
+    ]
+    console.print()
+    console.print(table(("layer", "micro-batch", "tp", "forward", "backward", "kept"), layers, "Layers"))
+    largest = {
+        (sample.op, sample.num_ranks): sample for sample in sorted(profile.collectives, key=lambda s: s.size_bytes)
+    }
+    links = [
+        (
+            sample.op.value,
+            str(sample.num_ranks),
+            units.format_bytes(sample.size_bytes),
+            units.format_seconds(sample.time.median_s),
+        )
+        for sample in largest.values()
+    ]
+    if links:
+        console.print()
+        console.print(table(("collective", "ranks", "size", "time"), links, "Links, largest message"))
+    console.print()
+    provenance = profile.provenance
+    console.print(
+        line(
+            f"Measured on {provenance.device} with {provenance.num_ranks} ranks of {provenance.threads_per_rank} "
+            f"threads, {provenance.date}; typical spread {units.format_frac(spread_frac(profile))}."
+        )
+    )
+
+
+def spread_frac(profile: Profile) -> float:
+    """Median over the layer samples of (90th - 10th percentile) / median of their passes."""
+    passes = [spread for sample in profile.layers for spread in (sample.forward, sample.backward)]
+    return statistics.median((spread.high_s - spread.low_s) / spread.median_s for spread in passes) if passes else 0.0
+
+
+def measurement_object(measurement: Measurement) -> dict[str, Any]:
+    """A measurement as it stands in its file, with the ratio of measured to predicted step time."""
+    data = measurement.model_dump(mode="json")
+    predicted_s = measurement.predicted_step_time_s
+    data["measured_over_predicted"] = None if predicted_s is None else measurement.step_time_median_s / predicted_s
+    return data
+
+
+def print_measurement(console: Console, measurement: Measurement) -> None:
+    """What a run showed, beside what was predicted."""
+    losses = measurement.losses
+    console.print(
+        line(f"Loss {losses[0]:.3f} -> {losses[-1]:.3f} in {len(losses)} steps of plan {measurement.plan_id}.")
+    )
+    console.print(line(step_sentence(measurement), "bold"))
+    console.print(line(memory_sentence(measurement)))
+
+
+def step_sentence(measurement: Measurement) -> str:
+    """Measured against predicted step time, in one sentence."""
+    measured = f"Measured {units.format_seconds(measurement.step_time_median_s)} per step (median after warm-up)"
+    low_s, high_s = measurement.predicted_step_time_low_s, measurement.predicted_step_time_high_s
+    if measurement.predicted_step_time_s is None or low_s is None or high_s is None:
+        return f"{measured}; nothing was predicted."
+    place = "lies within" if measurement.within_interval else "lies OUTSIDE"
+    return (
+        f"{measured}, predicted {units.format_seconds(measurement.predicted_step_time_s)}: the measured time {place} "
+        f"the interval {units.format_seconds_range(low_s, high_s)}."
+    )
+
+
+def memory_sentence(measurement: Measurement) -> str:
+    """Measured against predicted peak memory of the worst rank, in one sentence."""
+    peak = max(measurement.peak_memory_bytes)
+    predicted = measurement.predicted_peak_memory_bytes
+    against = "" if predicted is None else f", predicted {units.format_bytes(predicted)} ({predicted / peak - 1:+.1%})"
+    return f"Peak memory {units.format_bytes(peak)} on the worst rank ({measurement.memory_counter}){against}."
+
+
+def print_assumptions(console: Console, assumptions: tuple[str, ...]) -> None:
+    """One line for each thing that nobody said."""
+    for assumption in assumptions:
+        console.print(line(f"Assumed: {assumption}.", "dim"))
