@@ -81,6 +81,14 @@ class Step:
     step_end_s: tuple[float, ...]
     """Per stage, after its gradients are reduced and its optimizer has stepped."""
 
+    overhead_s: float
+    """Of the step as a whole."""
+
+    @property
+    def time_s(self) -> float:
+        """From the start of one step to the start of the next."""
+        return max(self.step_end_s) + self.overhead_s
+
     @property
     def deciding_stage(self) -> int:
         """The stage that ends last."""
@@ -106,7 +114,7 @@ def simulate_step(setting: Setting, plan: Plan, prices: Mapping[Layer, LayerPric
     for action in timeline.actions:
         last_end_s[action.stage] = max(last_end_s[action.stage], action.end_s)
     step_end_s = tuple(end_s + stage.after_s for end_s, stage in zip(last_end_s, stages, strict=True))
-    return Step(stages, timeline, step_end_s)
+    return Step(stages, timeline, step_end_s, host.per_step(setting).after_s)
 
 
 def predict_priced(setting: Setting, plan: Plan, prices: Mapping[Layer, LayerPrice]) -> Prediction:

@@ -1,0 +1,31 @@
+"""How much the answer hangs on links that nobody measured or published."""
+
+from __future__ import annotations
+
+from costmodel.predict import predict
+from costmodel.setting import Setting
+from costmodel.spec import Infeasible, Plan, Sensitivity, Source
+
+FACTORS = {"half": 0.5, "twice": 2.0}
+
+
+def to_assumed_links(setting: Setting, plan: Plan) -> tuple[Sensitivity, ...]:
+    """Step time of `plan` with half and twice the bandwidth of each tier whose figures are assumed."""
+    found = []
+    for index, tier in enumerate(setting.cluster.tiers):
+        if tier.source is not Source.ASSUMED:
+            continue
+        for word, factor in FACTORS.items():
+            changed = tier.model_copy(update={"bandwidth_bytes_per_s": factor * tier.bandwidth_bytes_per_s})
+            tiers = (*setting.cluster.tiers[:index], changed, *setting.cluster.tiers[index + 1 :])
+            cluster = setting.cluster.model_copy(update={"tiers": tiers})
+            outcome = predict(setting.model, setting.workload, cluster, setting.stack, plan, setting.profile)
+            if not isinstance(outcome, Infeasible):
+                found.append(
+                    Sensitivity(
+                        input=f"bandwidth of the {tier.name} link (assumed)",
+                        change=f"{word} of it",
+                        step_time_s=outcome.step_time_s,
+                    )
+                )
+    return tuple(found)

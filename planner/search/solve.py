@@ -1,0 +1,224 @@
+"""solve(): the fastest plan that fits, with a certificate. Best first: the mesh with the lowest bound is solved next.
+
+The search stops when no bound left is below the plans it will show, so the first of them is proven optimal for the
+cost model; with a time limit the certificate states the gap that is left.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from costmodel.predict import predict_priced
+from costmodel.price import LayerPrice
+from costmodel.setting import Setting
+from costmodel.spec import Alternative, Certificate, Infeasible, Layer, Plan, Prediction
+from planner.frameworks import registry
+from planner.frameworks.framework import Framework
+from planner.job import Answer, Job, Layout
+from planner.plan_file import make_plan_file
+from planner.search import baselines, sensitivity
+from planner.search.candidates import Candidates, find_candidates
+from planner.search.inner import best_plan
+from planner.search.nearest import describe, nearest_plan, out_of_memory
+from planner.search.space import SPACE
+
+NUM_SHOWN = 6
+"""Plans kept: the best and the next best ones."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, order=True)
+class Found:
+    """A plan with its time, and the prices it was found with; ordered by time, then as enumerated."""
+
+    step_time_s: float
+    number: int
+    plan: Plan = field(compare=False)
+    prices: dict[Layer, LayerPrice] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search found, best first, and what it can prove."""
+
+    shown: tuple[Found, ...]
+    open_bounds_s: tuple[float, ...]
+    """Bounds of meshes that were left unsolved by the time limit, or solved without proof."""
+    solved: int
+    pruned: int
+    out_of_memory: int
+
+
+def solve(
+    job: Job,
+    fixed: Layout,
+    *,
+    allow_tight: bool = False,
+    time_limit_s: float | None = None,
+    on_progress: Progress | None = None,
+) -> Answer:
+    """Search all plans that agree with `fixed`; the answer holds the best one, or why nothing fits.
+
+    Plans whose memory is only TIGHT are left out unless `allow_tight`.
+    """
+    started_s = time.monotonic()
+    setting, framework = setting_of(job), registry.get(job.framework)
+    candidates = find_candidates(job, setting, framework, fixed)
+    outcome = search(
+        setting,
+        framework,
+        candidates,
+        recompute=fixed.recompute,
+        allow_tight=allow_tight,
+        num_shown=NUM_SHOWN,
+        time_limit_s=time_limit_s,
+        on_progress=on_progress,
+    )
+    if not outcome.shown:
+        return Answer(None, _nothing_fits(job, setting, framework, fixed, candidates, allow_tight))
+
+    predictions = [(found.plan, predict_priced(setting, found.plan, found.prices)) for found in outcome.shown]
+    plan, best = predictions[0]
+    bound_s = min(best.step_time_s, *outcome.open_bounds_s, math.inf)
+    full_bound_s = bound_s
+    if fixed.fixed():
+        whole = find_candidates(job, setting, framework, Layout())
+        full_bound_s = min(bound_s, *(candidate.lower_bound_s for candidate in whole.expressible), math.inf)
+    refused = dict(candidates.refused)
+    if outcome.out_of_memory:
+        refused["memory"] = outcome.out_of_memory
+    certificate = Certificate(
+        lower_bound_s=full_bound_s,
+        gap_frac=1 - full_bound_s / best.step_time_s,
+        gap_in_space_frac=1 - bound_s / best.step_time_s,
+        space=SPACE.format(framework=framework.title),
+        restrictions=tuple(f"{name} = {value}" for name, value in fixed.fixed().items()),
+        considered=candidates.considered,
+        pruned=outcome.pruned,
+        solved=outcome.solved,
+        refused=dict(sorted(refused.items())),
+        wall_s=time.monotonic() - started_s,
+    )
+    alternatives = (
+        Alternative(plan=other, prediction=prediction, why_not=why_not(best, prediction))
+        for other, prediction in predictions[1:]
+    )
+    plan_file = make_plan_file(
+        job,
+        plan,
+        best,
+        certificate=certificate,
+        alternatives=tuple(alternatives),
+        baselines=baselines.all_baselines(setting, framework),
+        sensitivities=sensitivity.to_assumed_links(setting, plan),
+    )
+    return Answer(plan_file, None)
+
+
+def setting_of(job: Job) -> Setting:
+    """What the cost model looks at."""
+    return Setting(job.model, job.workload, job.cluster, job.stack, job.profile)
+
+
+def search(
+    setting: Setting,
+    framework: Framework,
+    candidates: Candidates,
+    *,
+    recompute: str | None,
+    allow_tight: bool,
+    num_shown: int,
+    time_limit_s: float | None = None,
+    on_progress: Progress | None = None,
+) -> Outcome:
+    """The `num_shown` fastest plans, each of a mesh of its own, best first."""
+    started_s = time.monotonic()
+    heap = list(candidates.expressible)
+    heapq.heapify(heap)
+    shown: list[Found] = []
+    open_bounds_s: list[float] = []
+    solved = unfit = 0
+    while heap:
+        cutoff_s = shown[-1].step_time_s if len(shown) == num_shown else math.inf
+        if heap[0].lower_bound_s >= cutoff_s:
+            break
+        if time_limit_s is not None and shown and time.monotonic() - started_s > time_limit_s:
+            open_bounds_s += [candidate.lower_bound_s for candidate in heap]
+            break
+        candidate = heapq.heappop(heap)
+        inner = best_plan(
+            setting,
+            framework,
+            candidate.mesh,
+            candidate.prices,
+            below_s=cutoff_s,
+            recompute=recompute,
+            allow_tight=allow_tight,
+        )
+        solved += 1
+        unfit += not inner.fits
+        if inner.lower_bound_s < inner.step_time_s:
+            open_bounds_s.append(inner.lower_bound_s)
+        if inner.plan is not None:
+            found = Found(inner.step_time_s, candidate.number, inner.plan, candidate.prices)
+            shown = sorted([*shown, found])[:num_shown]
+        if on_progress is not None:
+            on_progress(f"{solved} layouts solved of {len(candidates.expressible)}")
+    return Outcome(tuple(shown), tuple(open_bounds_s), solved, len(heap), unfit)
+
+
+def why_not(best: Prediction, other: Prediction) -> str:
+    """What makes another plan slower: the term that grows most."""
+    slower_frac = other.step_time_s / best.step_time_s - 1
+    if slower_frac < 5e-4:
+        return "as fast as the plan"
+    times_s = {term.name: term.time_s for term in best.terms}
+    growth_s = {term.name: term.time_s - times_s.get(term.name, 0.0) for term in other.terms}
+    name = max(growth_s, key=lambda term: growth_s[term])
+    return f"{slower_frac:.1%} slower: {growth_s[name] * 1e3:.0f} ms more {name.replace('_', ' ')}"
+
+
+def _nothing_fits(
+    job: Job, setting: Setting, framework: Framework, fixed: Layout, candidates: Candidates, allow_tight: bool
+) -> Infeasible:
+    """The rule that leaves nothing, with the nearest plan that works."""
+    if candidates.expressible:
+        reason = out_of_memory(setting, framework, fixed, candidates.expressible)
+    else:
+        reason = candidates.first_refusal or _no_mesh(job, fixed)
+
+    def find(other: Job, layout: Layout) -> Plan | None:
+        other_setting = setting_of(other)
+        outcome = search(
+            other_setting,
+            framework,
+            find_candidates(other, other_setting, framework, layout),
+            recompute=layout.recompute,
+            allow_tight=allow_tight,
+            num_shown=1,
+        )
+        return outcome.shown[0].plan if outcome.shown else None
+
+    nearest = nearest_plan(job, fixed, find)
+    if nearest is None:
+        return reason
+    sentence = f"{reason.sentence}; nearest plan that works, {nearest.change}: {describe(nearest.plan)}"
+    return reason.model_copy(update={"sentence": sentence, "nearest": nearest.plan})
+
+
+def _no_mesh(job: Job, fixed: Layout) -> Infeasible:
+    """No degrees multiply out to the number of GPUs, or none divides the batch."""
+    choices = ", ".join(f"{name} = {value}" for name, value in fixed.fixed().items()) or "any choice"
+    return Infeasible(
+        rule="degrees_multiply",
+        sentence=f"no tp x pp x dp = {job.cluster.num_devices} GPUs agrees with {choices} and a dp x micro_batch "
+        f"that divides global_batch = {job.workload.global_batch} and at most {len(job.model.layers)} stages; "
+        f"choose degrees that divide {job.cluster.num_devices} and a global batch that dp divides",
+        needed=None,
+        limit=job.cluster.num_devices,
+    )
