@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from reports.section import Drawing
@@ -86,7 +87,12 @@ _RC: dict[Any, object] = {
     "legend.fontsize": 12,
     "hatch.linewidth": 0.6,
 }
+_NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_HEX_COLOUR = re.compile(r"#[0-9a-f]{6}")
+_FONT = re.compile(r"font(-family)?:[^;]*'[^;]*")
+_VARIABLES = {colour.value: f"var(--{colour.name.lower().replace('_', '-')}, {colour.value})" for colour in Colour}
+_PLAIN_ATTRIBUTES = {"d", "x", "y", "transform", "id"}
 
 
 def draw(
@@ -138,14 +144,16 @@ def _to_markup(figure: Figure, title: str, description: str, prefix: str) -> Mar
     with warnings.catch_warnings():
         # A glyph that the measuring font lacks is drawn by the browser's own fonts.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        # Not savefig: it draws everything twice to lay out once.
+        canvas = FigureCanvasSVG(figure)
+        canvas.print_svg(file, metadata=_NO_METADATA)  # type: ignore[no-untyped-call]
     root = ElementTree.fromstring(file.getvalue())
     for element in root.iter():
         element.tag = _local(element.tag)
         element.tail = None
         if element.text and not element.text.strip():
             element.text = None
-        element.attrib = {_local(name): _inline(value, prefix) for name, value in element.attrib.items()}
+        element.attrib = {_local(name): _inline(name, value, prefix) for name, value in element.attrib.items()}
         if "id" in element.attrib:
             element.set("id", f"{prefix}-{element.get('id')}")
         if element.get("href", "").startswith("#"):
@@ -169,11 +177,13 @@ def _local(name: str) -> str:
     return name.rpartition("}")[2]
 
 
-def _inline(value: str, prefix: str) -> str:
+def _inline(name: str, value: str, prefix: str) -> str:
+    """An attribute for a place inside the page: references prefixed, colours as variables, fonts inherited."""
+    if name in _PLAIN_ATTRIBUTES:
+        return value
     value = _REFERENCE.sub(rf"url(#{prefix}-\1)", value)
-    for colour in Colour:
-        value = value.replace(colour.value, f"var(--{colour.name.lower().replace('_', '-')}, {colour.value})")
-    return re.sub(r"font(-family)?:[^;]*'[^;]*", _system_font, value)
+    value = _HEX_COLOUR.sub(lambda match: _VARIABLES.get(match[0], match[0]), value)
+    return _FONT.sub(_system_font, value)
 
 
 def _system_font(match: re.Match[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from costmodel import units
 from costmodel.spec import MemoryItem, Prediction, StageMemory, Verdict
@@ -24,20 +25,24 @@ def build(answer: Answer) -> Section:
     return Section(
         slug="memory",
         title="Memory per stage",
-        paragraphs=(Paragraph(_verdict(prediction), _TONES[prediction.verdict]), Paragraph(_EXPLANATION, Tone.NOTE)),
+        paragraphs=(
+            Paragraph(verdict_sentence(prediction), TONES[prediction.verdict]),
+            Paragraph(_EXPLANATION, Tone.NOTE),
+        ),
         drawings=(_drawing(answer),) if prediction.stages else (),
         tables=tuple(_table(stage, prediction) for stage in prediction.stages),
     )
 
 
-_TONES = {Verdict.FITS: Tone.GOOD, Verdict.TIGHT: Tone.BAD, Verdict.DOES_NOT_FIT: Tone.BAD}
+TONES = {Verdict.FITS: Tone.GOOD, Verdict.TIGHT: Tone.BAD, Verdict.DOES_NOT_FIT: Tone.BAD}
 _EXPLANATION = (
     "Allocated bytes of the worst rank of each stage: while training (steady), while the optimizer allocates its "
     "state in the first step, and while a checkpoint is written or read back."
 )
 
 
-def _verdict(prediction: Prediction) -> str:
+def verdict_sentence(prediction: Prediction) -> str:
+    """Peak, interval and limit, and by how much the limit may be passed."""
     interval = units.format_bytes_range(prediction.peak_memory_low_bytes, prediction.peak_memory_high_bytes)
     limit = units.format_bytes(prediction.memory_limit_bytes)
     peak = f"The peak is {units.format_bytes(prediction.peak_memory_bytes)} on stage {prediction.peak_stage}"
@@ -92,15 +97,20 @@ def _drawing(answer: Answer) -> Drawing:
 
     def paint(figure: Figure, narrow: bool) -> None:
         axes = figure.subplots()
-        for row, (_, stage, moment) in enumerate(bars):
-            left = 0.0
-            for name, colour in kinds:
-                width = sum(bytes_at(item, moment) for item in stage.items if item.name == name) / factor
-                axes.barh(row, width, left=left, color=colour, edgecolor=Colour.EDGE, linewidth=0.8, height=0.62)
-                left += width
-            rest = stage_total(stage, moment) / factor - left
-            if rest > 1e-9:
-                axes.barh(row, rest, left=left, color=Colour.IDLE, edgecolor=Colour.MUTED, linewidth=0.8, height=0.62)
+        rows = range(len(bars))
+        left = [0.0] * len(bars)
+        for name, colour in kinds:
+            widths = [
+                sum(bytes_at(item, moment) for item in stage.items if item.name == name) / factor
+                for _, stage, moment in bars
+            ]
+            axes.barh(rows, widths, left=left, color=colour, edgecolor=Colour.EDGE, linewidth=0.8, height=0.62)
+            left = [start + width for start, width in zip(left, widths, strict=True)]
+        rest = [
+            max(0.0, stage_total(stage, moment) / factor - start)
+            for (_, stage, moment), start in zip(bars, left, strict=True)
+        ]
+        axes.barh(rows, rest, left=left, color=Colour.LINE, height=0.62)
         limit = prediction.memory_limit_bytes / factor
         text = f"limit {units.format_bytes(prediction.memory_limit_bytes)}"
         if far:
@@ -118,13 +128,15 @@ def _drawing(answer: Answer) -> Drawing:
         axes.set_xlabel(f"{unit} per rank; shaded: interval of the peak")
         svg.name_rows(axes, [label for label, _, _ in bars], narrow)
         axes.set_ylim(axes.get_ylim()[0], -1.15)
-        handles = [axes.barh([0], [0], color=colour, label=one_line(name, 32)) for name, colour in kinds]
+        handles = [Patch(color=colour, label=one_line(name, 32)) for name, colour in kinds]
+        if any(rest):
+            handles.append(Patch(color=Colour.LINE, label="other"))
         figure.legend(handles=handles, loc="outside lower left", ncols=2 if narrow else 4, handlelength=1.1)
 
     legend_rows = (-(-len(kinds) // 4), -(-len(kinds) // 2))
     return svg.draw(
         "Memory of the worst rank of each stage by kind, against the limit",
-        f"{_verdict(prediction)} The table below holds every number of this figure.",
+        f"{verdict_sentence(prediction)} The table below holds every number of this figure.",
         f"{answer.anchor}-memory-figure",
         paint,
         (90 + 27 * len(bars) + 20 * legend_rows[0], 90 + 40 * len(bars) + 18 * legend_rows[1]),

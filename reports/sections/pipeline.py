@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 
 from costmodel import units
 from costmodel.schedules.timeline import TimedAction, Timeline
@@ -120,21 +120,22 @@ def _paint_window(
     start_s, end_s = window_s
     px_per_s = panel_px / (end_s - start_s)
     rows = {rank: row for row, rank in enumerate(ranks)}
-    for row in rows.values():
-        axes.barh(row, (end_s - start_s) / factor, left=start_s / factor, height=0.8, color=Colour.IDLE)
+    idle_width = (end_s - start_s) / factor
+    axes.barh(list(rows.values()), idle_width, left=start_s / factor, height=0.8, color=Colour.IDLE)
     for action in actions:
         if action.rank not in rows or action.end_s <= start_s or action.start_s >= end_s:
             continue
         left_s, right_s = max(action.start_s, start_s), min(action.end_s, end_s)
         row = rows[action.rank]
-        axes.barh(
-            row,
-            (right_s - left_s) / factor,
-            left=left_s / factor,
-            height=0.8,
-            color=Colour.FORWARD if action.kind == "F" else Colour.BACKWARD,
-            edgecolor=Colour.EDGE,
-            linewidth=0.8,
+        axes.add_artist(
+            Rectangle(
+                (left_s / factor, row - 0.4),
+                (right_s - left_s) / factor,
+                0.8,
+                facecolor=Colour.FORWARD if action.kind == "F" else Colour.BACKWARD,
+                edgecolor=Colour.EDGE,
+                linewidth=0.8,
+            )
         )
         label = str(action.microbatch)
         if (right_s - left_s) * px_per_s >= _DIGIT_PX * len(label) + 2:
@@ -147,7 +148,6 @@ def _paint_window(
                 va="center",
                 fontsize=10,
                 color=Colour.ON_FILL,
-                in_layout=False,
             )
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
