@@ -9,6 +9,7 @@ from rich.console import Console
 from costmodel import units
 from costmodel.spec import Baseline, Infeasible, PlanFile
 from planner.cli.console import STYLES, line, table
+from planner.cli.summaries import print_assumptions
 from planner.job import Answer
 from reports import sentences
 
@@ -17,8 +18,7 @@ NUM_ALTERNATIVES = 5
 
 def print_answer(console: Console, answer: Answer, assumptions: tuple[str, ...], path: Path | None) -> None:
     """Print `answer`; `assumptions` come first, `path` (where the plan file was written) last."""
-    for assumption in assumptions:
-        console.print(line(f"Assumed: {assumption}", "dim"))
+    print_assumptions(console, assumptions)
     if answer.infeasible is not None:
         print_infeasible(console, answer.infeasible)
     if answer.plan_file is not None:
@@ -30,8 +30,7 @@ def print_answer(console: Console, answer: Answer, assumptions: tuple[str, ...],
 def print_plan_file(console: Console, file: PlanFile) -> None:
     """The plan, what it costs, how good it is, and what else there is."""
     prediction = file.prediction
-    verdict = sentences.VERDICT_WORDS[prediction.verdict]
-    console.print(line(f"{verdict}: {sentences.headline(file)}", STYLES[prediction.verdict.value]))
+    console.print(line(sentences.headline(file), STYLES[prediction.verdict.value]))
     console.print(line(sentences.batch_line(file)))
     peak = units.format_bytes_range(prediction.peak_memory_low_bytes, prediction.peak_memory_high_bytes)
     console.print(
@@ -73,14 +72,12 @@ def print_infeasible(console: Console, infeasible: Infeasible) -> None:
 
 
 def print_next(console: Console, file: PlanFile, path: Path) -> None:
-    """The commands that come next."""
-    run = (
-        f"planner run {path}"
-        if file.plan.framework == "native"
-        else f"planner export {path} --to {file.plan.framework}"
-    )
+    """The commands that come next: a plan for one node of native ranks can be run here, another is handed on."""
+    framework = file.plan.framework
+    here = framework == "native" and file.plan.num_ranks <= file.cluster.devices_per_node
+    use = f"planner run {path}" if here else f"planner export {path} --to {framework}"
     console.print()
-    console.print(line(f"Written to {path}. Next: `planner report {path}` or `{run}`."))
+    console.print(line(f"Written to {path}. Next: `planner report {path}` or `{use}`."))
 
 
 def _baseline_sentence(baseline: Baseline, file: PlanFile) -> str:

@@ -110,8 +110,8 @@ def _model(
     assumptions = loaded.spec.assumptions
     if profile is not None and not {sample.layer for sample in profile.layers} & set(loaded.spec.layers):
         assumptions = (
-            f"no layer of {loaded.spec.name} was measured: the profile holds {profile.model.name}, and only its rates "
-            "carry over",
+            f"No layer of {loaded.spec.name} was measured: the profile holds {profile.model.name}, and only the rates "
+            "of its device carry over.",
             *assumptions,
         )
     return loaded.hf_config, loaded.spec, assumptions, {"model": loaded.sha256}
@@ -125,7 +125,7 @@ def _workload(gpus: int, model: ModelSpec, machine: _Machine, flags: WorkloadFla
     seq_len, precision, global_batch = flags.seq_len, flags.precision, flags.global_batch
     if global_batch is None:
         global_batch = SEQUENCES_PER_GPU * gpus
-        defaults.append(f"--global-batch {global_batch} (sequences)")
+        defaults.append(f"--global-batch {global_batch}")
     if seq_len is None:
         seq_len = _default_seq_len(model, machine.profile)
         defaults.append(f"--seq-len {seq_len}")
@@ -142,7 +142,7 @@ def _workload(gpus: int, model: ModelSpec, machine: _Machine, flags: WorkloadFla
     workload = Workload(
         global_batch=global_batch, seq_len=seq_len, precision=check_precision(precision, machine.cluster)
     )
-    return workload, (f"defaults: {', '.join(defaults)}",) if defaults else ()
+    return workload, (f"Defaults: {', '.join(defaults)}.",) if defaults else ()
 
 
 def check_precision(precision: str, cluster: ClusterSpec) -> Precision:

@@ -62,8 +62,8 @@ def load_cluster(text: str, num_gpus: int | None) -> LoadedCluster:
     content = read_text(path, "cluster file", max_bytes=MAX_CLUSTER_BYTES)
     whole = _read(content, path, where, num_gpus)
     spec, assumptions = resize(whole, whole.num_devices if num_gpus is None else num_gpus, where)
-    facts = [f"the figures of {spec.device.name} are published ones, not measured here"] if preset_path(text) else []
-    facts += [f"link {tier.name!r} is assumed: {tier.note}" for tier in spec.tiers if tier.source is Source.ASSUMED]
+    facts = [f"The figures of {spec.device.name} are published ones, not measured here."] if preset_path(text) else []
+    facts += [f"Link {tier.name!r} is assumed: {tier.note}." for tier in spec.tiers if tier.source is Source.ASSUMED]
     sha256 = hashlib.sha256(content.encode()).hexdigest()
     return LoadedCluster(spec, sha256, where, (*facts, *assumptions))
 

@@ -62,14 +62,14 @@ def extend_profile_cluster(
     if len(cluster.tiers) > 1:
         outer = cluster.tiers[-1].model_copy(update={"num_devices": num_gpus})
         tiers = (*cluster.tiers[:-1], outer)
-        sentence = f"{nodes}, joined as the profiled nodes are"
+        sentence = f"{nodes}, joined as the profiled nodes are."
     else:
         node = cluster.tiers[0].model_copy(update={"num_devices": cluster.num_devices})
         outer = _default_link(cluster, published).model_copy(update={"num_devices": num_gpus})
         tiers = (node, outer)
         sentence = (
             f"{nodes}; the link between nodes is assumed: {outer.link.value} at "
-            f"{format_rate(outer.bandwidth_bytes_per_s)} per device, {format_seconds(outer.latency_s)} a hop"
+            f"{format_rate(outer.bandwidth_bytes_per_s)} per device, {format_seconds(outer.latency_s)} a hop."
         )
     large = ClusterSpec(name=f"{num_gpus} x {cluster.name}", device=cluster.device, num_devices=num_gpus, tiers=tiers)
     return large, (sentence, *_unequal_nodes(large))
@@ -105,4 +105,4 @@ def _unequal_nodes(cluster: ClusterSpec) -> tuple[str, ...]:
     rest = cluster.num_devices % cluster.devices_per_node
     if rest == 0:
         return ()
-    return (f"the last node holds {rest} devices, the others {cluster.devices_per_node}",)
+    return (f"The last node holds {rest} devices, the others {cluster.devices_per_node}.",)
