@@ -55,8 +55,8 @@ class Demonstration:
 def demonstrate(files: Files, device: str, nproc: int | None, *, force: bool, on_progress: OnProgress) -> Demonstration:
     """Profile, solve twice, train and write the page. Files are written as they are made, each whole."""
     started = time.monotonic()
-    for path, kind in ((files.profile, Profile), (files.plan, PlanFile), (files.measurement, Measurement)):
-        check_document_writable(path, kind, force=force)
+    for path, document in ((files.profile, Profile), (files.plan, PlanFile), (files.measurement, Measurement)):
+        check_document_writable(path, document, force=force)
     check_writable(files.report, is_report, force=force)
     kind = find_device(device)
     num_ranks = default_ranks(kind) if nproc is None else nproc

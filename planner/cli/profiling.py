@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from costmodel.errors import BadInputError
 from costmodel.spec import DeviceKind, Precision, Profile
-from planner.cli.console import OnProgress
+from planner.cli.console import OnProgress, note
 from planner.cli.device import default_precision, published_device, tensor_degrees
 from planner.cli.question import DEFAULT_SEQ_LEN, SEQUENCES_PER_GPU
 from planner.models.read import LoadedModel
@@ -48,8 +48,9 @@ def measure_here(model: LoadedModel, choices: ProfileChoices, on_progress: OnPro
     """Measure `model` on `choices.num_ranks` ranks of this machine."""
     from profiler.measure import measure
 
+    from executor.memory import return_freed_memory
     from executor.models import HFCausalLM
-    from executor.ranks import run_ranks
+    from executor.ranks import run_ranks, send_to_parent
     from profiler.contract import ProfileRequest
 
     request = ProfileRequest(
@@ -65,7 +66,15 @@ def measure_here(model: LoadedModel, choices: ProfileChoices, on_progress: OnPro
         versions={name: version(name) for name in ("parallelism-planner", "transformers")},
         **({} if choices.budget_s is None else {"budget_s": choices.budget_s}),
     )
-    return measure(request, HFCausalLM(model.hf_config), run_ranks, on_progress)
+    return measure(
+        request,
+        HFCausalLM(model.hf_config),
+        run_ranks,
+        on_progress,
+        notify=note,
+        send_to_parent=send_to_parent,
+        prepare_rank=return_freed_memory,
+    )
 
 
 def micro_batches() -> tuple[int, ...]:

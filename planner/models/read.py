@@ -81,7 +81,7 @@ def read_model(hf_config: dict[str, Any], where: str, name: str) -> ModelSpec:
 
     assumptions: list[str] = []
     if not hf_config.get("architectures"):
-        assumptions.append(f"the class is {family.architecture}, taken from model_type {family.model_type!r}")
+        assumptions.append(f"The class is {family.architecture}, taken from model_type {family.model_type!r}.")
     heads = _size(hf_config, "num_attention_heads", where)
     hidden = _size(hf_config, "hidden_size", where)
     vocab = _size(hf_config, "vocab_size", where)
@@ -185,10 +185,10 @@ def _kv_heads(config: dict[str, Any], family: Family, heads: int, where: str, as
         kv_heads = _size(config, key, where)
     elif key in config or family.kv_heads_default is None:
         kv_heads = heads
-        assumptions.append(f"{key} is not given: one per attention head ({heads}), as {family.architecture} does")
+        assumptions.append(f"{key} is not given: one per attention head ({heads}), as {family.architecture} does.")
     else:
         kv_heads = family.kv_heads_default
-        assumptions.append(f"{key} is not given: {kv_heads}, the default of {family.architecture}")
+        assumptions.append(f"{key} is not given: {kv_heads}, the default of {family.architecture}.")
     if heads % kv_heads:
         raise BadInputError(f"{where}: {key} = {kv_heads} does not divide num_attention_heads = {heads}")
     return kv_heads
@@ -201,10 +201,9 @@ def _head_dim(
         if config.get("head_dim") is not None:
             return _size(config, "head_dim", where)
         if family.head_dim_default is not None and "head_dim" not in config:
-            assumptions.append(
-                f"head_dim is not given: {family.head_dim_default}, the default of {family.architecture}"
-            )
-            return family.head_dim_default
+            default = family.head_dim_default
+            assumptions.append(f"head_dim is not given: {default}, the default of {family.architecture}.")
+            return default
     if hidden % heads:
         raise BadInputError(
             f"{where}: num_attention_heads = {heads} does not divide hidden_size = {hidden}; "
@@ -224,7 +223,7 @@ def _max_seq_len(
     if window is None or (positions is not None and positions <= window):
         return positions
     assumptions.append(
-        f"sequences are at most {window} tokens (sliding_window): up to there windowed and full attention are the same"
+        f"Sequences are at most {window} tokens (sliding_window): up to there windowed and full attention are the same."
     )
     return window
 

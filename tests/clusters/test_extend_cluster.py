@@ -68,7 +68,7 @@ def test_a_measured_link_between_nodes_is_kept() -> None:
 def test_a_node_that_is_not_full_is_said() -> None:
     cluster, sentences = extend_profile_cluster(machine(num_devices=4), 7)
     assert cluster.num_devices == 7
-    assert "the last node holds 3 devices, the others 4" in sentences
+    assert "The last node holds 3 devices, the others 4." in sentences
 
 
 def test_a_single_profiled_rank_is_a_node_of_one() -> None:

@@ -56,7 +56,7 @@ def test_a_node_and_more() -> None:
     inside, two_nodes = load_cluster("h100-sxm", 4).spec, load_cluster("h100-sxm", 12)
     assert [tier.name for tier in inside.tiers] == ["node"]
     assert [(tier.name, tier.num_devices) for tier in two_nodes.spec.tiers] == [("node", 8), ("network", 12)]
-    assert "the last node holds 4 devices, the others 8" in two_nodes.assumptions
+    assert "The last node holds 4 devices, the others 8." in two_nodes.assumptions
     assert two_nodes.spec.tiers[1].bandwidth_bytes_per_s == 40e9  # 400 Gbit/s / 8 x 0.8
     assert two_nodes.spec.device.memory_bytes == 81559 * 2**20
 
