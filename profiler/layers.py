@@ -1,0 +1,173 @@
+"""Times the layers of a model as training meets them: a short model, forward and then backward.
+
+Timing one layer over and over finds its weights in the cache and its memory just freed, which a training step does
+not. So each distinct layer stands in a slice of the model: the embedding, a few copies of each kind of block, the
+head with its loss. A micro-batch passes forward through the slice and backward again, gradients are added to those
+already there, and the time is taken at each border between layers. The graph is cut at the borders, as a pipeline
+cuts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from costmodel.spec import Layer, LayerSample, ModelSpec
+from profiler.contract import DTYPES, LayerFactory, ProfileRequest
+from profiler.rounds import Times, spread_of_ranks
+from profiler.saved import SavedBytes
+from profiler.stopwatch import Stopwatch, stopwatch
+
+MAX_COPIES = 3
+"""Blocks of one kind in a slice: together with embedding and head more than a cache holds, yet quick to pass."""
+
+
+@dataclass(frozen=True)
+class LayerCase:
+    """One distinct layer as one of `tp` ranks holds it, for one micro-batch."""
+
+    layer: Layer
+    tp: int
+    micro_batch: int
+
+
+def slice_indices(model: ModelSpec, max_copies: int = MAX_COPIES) -> dict[Layer, list[int]]:
+    """For each distinct layer the positions (in `model.layers`) of the first copies of it, at most `max_copies`."""
+    indices: dict[Layer, list[int]] = {}
+    for index, layer in enumerate(model.layers):
+        copies = indices.setdefault(layer, [])
+        if len(copies) < max_copies:
+            copies.append(index)
+    return indices
+
+
+class LayerTimer:
+    """The layers of all cases on one rank, ready to be timed in rounds."""
+
+    def __init__(self, request: ProfileRequest, layers: LayerFactory, device: torch.device) -> None:
+        self._distinct = slice_indices(request.model)
+        self._slices = {tp: ModelSlice(self._distinct, tp, request, layers, device) for tp in request.tp_degrees}
+        self._batches = [(tp, micro_batch) for micro_batch in request.micro_batches for tp in request.tp_degrees]
+        self.cases = [
+            LayerCase(layer, tp, micro_batch) for tp, micro_batch in self._batches for layer in self._distinct
+        ]
+        self._inputs = {
+            micro_batch: layers.example_input(0, micro_batch, request.seq_len, device, DTYPES[request.precision])
+            for micro_batch in request.micro_batches
+        }
+        self._watch = stopwatch(device)
+
+    def saved_bytes(self) -> list[int]:
+        """Bytes kept for backward, one per case."""
+        return [
+            saved
+            for tp, micro_batch in self._batches
+            for saved in self._slices[tp].saved_bytes(self._inputs[micro_batch])
+        ]
+
+    def visit(self) -> list[float]:
+        """One round: forward seconds of every case, then backward seconds of every case."""
+        passes = [self._slices[tp].time(self._inputs[micro_batch], self._watch) for tp, micro_batch in self._batches]
+        return [time for forward, _ in passes for time in forward] + [
+            time for _, backward in passes for time in backward
+        ]
+
+
+class ModelSlice:
+    """A few layers of the model, in their order, as one of `tp` ranks holds them."""
+
+    def __init__(
+        self,
+        distinct: dict[Layer, list[int]],
+        tp: int,
+        request: ProfileRequest,
+        layers: LayerFactory,
+        device: torch.device,
+    ) -> None:
+        order = sorted((index, kind) for kind, copies in enumerate(distinct.values()) for index in copies)
+        self._kinds = [kind for _, kind in order]
+        self._modules = [layers.build_layer(index, tp, device, DTYPES[request.precision]).train() for index, _ in order]
+        self._loss = layers.loss
+        self._targets: dict[torch.Size, Tensor] = {}
+
+    def saved_bytes(self, tokens: Tensor) -> list[int]:
+        """Bytes that each distinct layer keeps for backward; its input counts where it is kept."""
+        saved = [0] * (max(self._kinds) + 1)
+        borders = []
+        hidden = tokens
+        for position, (kind, module) in enumerate(zip(self._kinds, self._modules, strict=True)):
+            with SavedBytes([*module.parameters(), *module.buffers()]) as counter:
+                borders.append(self._forward(position, hidden))
+            saved[kind] = counter.total
+            hidden = borders[-1][1]
+        self._backward(borders)
+        return saved
+
+    def time(self, tokens: Tensor, watch: Stopwatch) -> tuple[list[float], list[float]]:
+        """Seconds forward and backward of each distinct layer, the mean over its copies."""
+        borders = []
+        hidden = tokens
+        watch.mark()
+        for position in range(len(self._modules)):
+            borders.append(self._forward(position, hidden))
+            hidden = borders[-1][1]
+            watch.mark()
+        del hidden
+        self._backward(borders, watch)
+        times = watch.read()
+        forward, backward = times[: len(self._modules)], times[len(self._modules) :][::-1]
+        return self._by_kind(forward), self._by_kind(backward)
+
+    def _forward(self, position: int, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Input and output of one module, cut off from the graph of the module before."""
+        inputs = hidden.detach().requires_grad_() if hidden.is_floating_point() else hidden
+        output: Tensor = self._modules[position](inputs)
+        if position == len(self._modules) - 1:
+            output = self._loss(output, self._target(output))
+        return inputs, output
+
+    def _backward(self, borders: list[tuple[Tensor, Tensor]], watch: Stopwatch | None = None) -> None:
+        """Backward through all modules; empties `borders` on the way, as autograd frees what it has used."""
+        gradient: Tensor | None = None
+        while borders:
+            inputs, output = borders.pop()
+            torch.autograd.backward(output, gradient)
+            gradient = inputs.grad
+            if watch is not None:
+                watch.mark()
+
+    def _target(self, logits: Tensor) -> Tensor:
+        """Token ids below the local vocabulary, the same ones at each call."""
+        shape = logits.shape
+        if shape not in self._targets:
+            self._targets[shape] = torch.randint(shape[-1], shape[:-1], device=logits.device)
+        return self._targets[shape]
+
+    def _by_kind(self, times: Sequence[float]) -> list[float]:
+        sums, counts = [0.0] * (max(self._kinds) + 1), [0] * (max(self._kinds) + 1)
+        for kind, time in zip(self._kinds, times, strict=True):
+            sums[kind] += time
+            counts[kind] += 1
+        return [total / count for total, count in zip(sums, counts, strict=True)]
+
+
+def layer_samples(
+    cases: Sequence[LayerCase], saved_bytes: Sequence[int], times_by_rank: Sequence[Times], request: ProfileRequest
+) -> tuple[LayerSample, ...]:
+    """Samples of all cases from the rounds of all ranks, each of shape (rounds, forward cases + backward cases)."""
+    return tuple(
+        LayerSample(
+            layer=case.layer,
+            tp=case.tp,
+            micro_batch=case.micro_batch,
+            seq_len=request.seq_len,
+            precision=request.precision,
+            forward=spread_of_ranks([times[:, item] for times in times_by_rank]),
+            backward=spread_of_ranks([times[:, len(cases) + item] for times in times_by_rank]),
+            saved_bytes=saved_bytes[item],
+        )
+        for item, case in enumerate(cases)
+    )
