@@ -23,6 +23,8 @@ _RATES = {
 _FLOP_RATES = {f"{prefix}FLOP/s": factor for prefix, factor in {**_DECIMAL_PREFIXES, "E": 1e18}.items()}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
+_MINUTES_FROM_S = 119.5
+
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([^\s0-9]\S*)?\s*")
 _SECOND_PART = re.compile(rf"({_NUMBER})\s*([A-Za-zµμ]+)\s*")  # two Unicode letters for micro are in use
@@ -81,8 +83,8 @@ def format_flop_rate(flop_per_s: float) -> str:
 
 
 def format_seconds(time_s: float) -> str:
-    """A duration to three significant digits below a minute (`1.23 s`, `45 ms`, `12 us`), else two whole units."""
-    if abs(time_s) < 59.95:
+    """Time to three significant digits (`1.23 s`, `45 ms`), from two minutes on two whole units (`3 h 12 min`)."""
+    if abs(time_s) < _MINUTES_FROM_S:
         unit, factor = second_unit(time_s)
         return f"{format_number(time_s / factor)} {unit}"
     sign = "-" if time_s < 0 else ""
@@ -94,8 +96,8 @@ def format_seconds(time_s: float) -> str:
 
 
 def format_seconds_range(low_s: float, high_s: float) -> str:
-    """An interval in one unit, e.g. `1.05 to 1.41 s`; from a minute on, each bound has its own."""
-    if high_s >= 59.95:
+    """An interval in one unit, e.g. `1.05 to 1.41 s`; from two minutes on, each bound has its own."""
+    if high_s >= _MINUTES_FROM_S:
         return f"{format_seconds(low_s)} to {format_seconds(high_s)}"
     unit, factor = second_unit(high_s)
     return f"{format_number(low_s / factor)} to {format_number(high_s / factor)} {unit}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -18,6 +19,12 @@ MAX_STAGES_DRAWN_THRICE = 8
 FAR_LIMIT_FACTOR = 3.0
 """A limit this far above the peak is written at the edge instead of squeezing the bars."""
 
+TONES = {Verdict.FITS: Tone.GOOD, Verdict.TIGHT: Tone.BAD, Verdict.DOES_NOT_FIT: Tone.BAD}
+EXPLANATION = (
+    "Allocated bytes of the worst rank of each stage: while training (steady), while the optimizer allocates its "
+    "state in the first step, and while a checkpoint is written or read back."
+)
+
 
 def build(answer: Answer) -> Section:
     """Stacked bars and the same numbers as a table."""
@@ -27,18 +34,14 @@ def build(answer: Answer) -> Section:
         title="Memory per stage",
         paragraphs=(
             Paragraph(verdict_sentence(prediction), TONES[prediction.verdict]),
-            Paragraph(_EXPLANATION, Tone.NOTE),
+            Paragraph(EXPLANATION, Tone.NOTE),
         ),
         drawings=(_drawing(answer),) if prediction.stages else (),
-        tables=tuple(_table(stage, prediction) for stage in prediction.stages),
+        tables=(
+            *(_table(stage) for stage in prediction.stages if stage.stage == prediction.peak_stage),
+            *((_every_stage(prediction),) if len(prediction.stages) > 1 else ()),
+        ),
     )
-
-
-TONES = {Verdict.FITS: Tone.GOOD, Verdict.TIGHT: Tone.BAD, Verdict.DOES_NOT_FIT: Tone.BAD}
-_EXPLANATION = (
-    "Allocated bytes of the worst rank of each stage: while training (steady), while the optimizer allocates its "
-    "state in the first step, and while a checkpoint is written or read back."
-)
 
 
 def verdict_sentence(prediction: Prediction) -> str:
@@ -77,14 +80,21 @@ def _bars(prediction: Prediction) -> list[tuple[str, StageMemory, str]]:
 
 
 def _kinds(prediction: Prediction) -> list[tuple[str, Colour]]:
-    """The kinds of memory that get a colour of their own: the largest ones, in the order of the first stage."""
+    """The kinds of memory that are there, each with a colour.
+
+    A kind keeps its colour from plan to plan, as long as the predictions list their kinds in the same order and there
+    are no more kinds than colours; else the largest ones get the colours.
+    """
     largest: dict[str, int] = {}
     for stage in prediction.stages:
         for item in stage.items:
             size = max(bytes_at(item, moment) for moment in MOMENTS)
             largest[item.name] = max(largest.get(item.name, 0), size)
-    kept = sorted((name for name in largest if largest[name] > 0), key=lambda name: -largest[name])[: len(SERIES)]
-    return list(zip([name for name in largest if name in kept], SERIES, strict=False))
+    names = list(largest)
+    if len(names) > len(SERIES):
+        kept = sorted(names, key=lambda name: -largest[name])[: len(SERIES)]
+        names = [name for name in names if name in kept]
+    return [(name, colour) for name, colour in zip(names, SERIES, strict=False) if largest[name] > 0]
 
 
 def _drawing(answer: Answer) -> Drawing:
@@ -97,20 +107,17 @@ def _drawing(answer: Answer) -> Drawing:
 
     def paint(figure: Figure, narrow: bool) -> None:
         axes = figure.subplots()
-        rows = range(len(bars))
-        left = [0.0] * len(bars)
+        start_bytes = [0] * len(bars)
         for name, colour in kinds:
-            widths = [
-                sum(bytes_at(item, moment) for item in stage.items if item.name == name) / factor
-                for _, stage, moment in bars
+            sizes = [
+                sum(bytes_at(item, moment) for item in stage.items if item.name == name) for _, stage, moment in bars
             ]
-            axes.barh(rows, widths, left=left, color=colour, edgecolor=Colour.EDGE, linewidth=0.8, height=0.62)
-            left = [start + width for start, width in zip(left, widths, strict=True)]
-        rest = [
-            max(0.0, stage_total(stage, moment) / factor - start)
-            for (_, stage, moment), start in zip(bars, left, strict=True)
+            _stack(axes, start_bytes, sizes, factor, colour)
+            start_bytes = [start + size for start, size in zip(start_bytes, sizes, strict=True)]
+        others = [
+            stage_total(stage, moment) - start for (_, stage, moment), start in zip(bars, start_bytes, strict=True)
         ]
-        axes.barh(rows, rest, left=left, color=Colour.LINE, height=0.62)
+        _stack(axes, start_bytes, others, factor, Colour.LINE)
         limit = prediction.memory_limit_bytes / factor
         text = f"limit {units.format_bytes(prediction.memory_limit_bytes)}"
         if far:
@@ -129,7 +136,7 @@ def _drawing(answer: Answer) -> Drawing:
         svg.name_rows(axes, [label for label, _, _ in bars], narrow)
         axes.set_ylim(axes.get_ylim()[0], -1.15)
         handles = [Patch(color=colour, label=one_line(name, 32)) for name, colour in kinds]
-        if any(rest):
+        if any(others):
             handles.append(Patch(color=Colour.LINE, label="other"))
         figure.legend(handles=handles, loc="outside lower left", ncols=2 if narrow else 4, handlelength=1.1)
 
@@ -148,19 +155,58 @@ def stage_total(stage: StageMemory, moment: str) -> int:
     return sum(bytes_at(item, moment) for item in stage.items)
 
 
-def _table(stage: StageMemory, prediction: Prediction) -> Table:
+def _stack(axes: Axes, start_bytes: list[int], sizes: list[int], factor: int, colour: Colour) -> None:
+    """One kind of memory in every bar, behind what is there already."""
+    axes.barh(
+        range(len(sizes)),
+        [size / factor for size in sizes],
+        left=[start / factor for start in start_bytes],
+        color=colour,
+        edgecolor=Colour.EDGE,
+        linewidth=[0.8 if size else 0.0 for size in sizes],
+        height=0.62,
+    )
+
+
+def _table(stage: StageMemory) -> Table:
+    """The stage of the peak, itemised."""
     unit, factor = units.byte_unit(stage.peak_bytes)
-    rows = [
-        (item.name, *(units.format_number(bytes_at(item, moment) / factor) for moment in MOMENTS), item.source.value)
-        for item in stage.items
-    ]
-    totals = (units.format_number(stage_total(stage, moment) / factor) for moment in MOMENTS)
-    peak = ", the peak" if stage.stage == prediction.peak_stage else ""
+    rows = [(item.name, *_sizes(item, factor), item.source.value) for item in stage.items]
     return Table(
-        caption=f"Stage {stage.stage}{peak}: memory of one rank in {unit}",
+        caption=f"Stage {stage.stage}, the peak: memory of one rank in {unit}",
         columns=("Kind", "Steady", "First step", "Checkpoint", "Source"),
-        rows=(*rows, ("Total", *totals, "")),
+        rows=(*rows, ("Total", *_totals(stage, factor), "")),
         numeric=frozenset({1, 2, 3}),
         highlight=len(rows),
-        folded=stage.stage != prediction.peak_stage,
+    )
+
+
+def _every_stage(prediction: Prediction) -> Table:
+    unit, factor = units.byte_unit(max(stage.peak_bytes for stage in prediction.stages))
+    rows = []
+    for stage in prediction.stages:
+        rows += [(str(stage.stage), item.name, *_sizes(item, factor), item.source.value) for item in stage.items]
+        rows.append((str(stage.stage), "total", *_totals(stage, factor), ""))
+    return Table(
+        caption=f"Every stage: memory of one rank in {unit}",
+        columns=("Stage", "Kind", "Steady", "First step", "Checkpoint", "Source"),
+        rows=tuple(rows),
+        numeric=frozenset({0, 2, 3, 4}),
+        folded=True,
+    )
+
+
+def _sizes(item: MemoryItem, factor: int) -> tuple[str, str, str]:
+    return (
+        units.format_number(item.steady_bytes / factor),
+        units.format_number(item.first_step_bytes / factor),
+        units.format_number(item.checkpoint_bytes / factor),
+    )
+
+
+def _totals(stage: StageMemory, factor: int) -> tuple[str, str, str]:
+    return (
+        units.format_number(stage.steady_bytes / factor),
+        units.format_number(stage.first_step_bytes / factor),
+        units.format_number(stage.checkpoint_bytes / factor),
     )
