@@ -46,12 +46,11 @@ def choose(
 
 def measure_here(model: LoadedModel, choices: ProfileChoices, on_progress: OnProgress) -> Profile:
     """Measure `model` on `choices.num_ranks` ranks of this machine."""
-    from profiler.measure import measure
-
     from executor.memory import return_freed_memory
     from executor.models import HFCausalLM
     from executor.ranks import run_ranks, send_to_parent
     from profiler.contract import ProfileRequest
+    from profiler.measure import measure
 
     request = ProfileRequest(
         hf_config=model.hf_config,
