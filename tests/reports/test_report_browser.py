@@ -65,9 +65,11 @@ def test_the_theme_reaches_the_figures(browser: Any, page_file: Path) -> None:
     assert colours["light"] != colours["dark"]
 
 
-def test_paper_is_always_light(browser: Any, page_file: Path) -> None:
-    page = browser.new_page(color_scheme="dark")
+def test_paper_is_light_and_cuts_nothing_off(browser: Any, page_file: Path) -> None:
+    a4_px = 794 - 2 * 38  # 210 mm less two margins of 10 mm, at 96 pixels an inch
+    page = browser.new_page(color_scheme="dark", viewport={"width": a4_px, "height": 1000})
     page.goto(page_file.as_uri())
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("document.documentElement.scrollWidth") <= a4_px
     page.close()
