@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from torch import nn
 from torch.nn import functional
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -106,8 +107,7 @@ def _read_config(raw: dict[str, Any]) -> Any:
     settings = {key: value for key, value in raw.items() if key != "model_type"}
     try:
         config = AutoConfig.for_model(raw["model_type"], **settings)
-    # transformers raises its own subclasses of these for values it cannot use.
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (StrictDataclassError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadInputError(f"config: transformers cannot use it: {' '.join(str(error).split())}") from None
     config.use_cache = False
     config.attention_dropout = 0.0
@@ -118,7 +118,9 @@ def _read_config(raw: dict[str, Any]) -> Any:
 
 def _stage(config: Any, layers: range) -> Stage:
     with torch.device("meta"):
-        whole = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa", dtype=torch.float32)
+        whole = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+            config, attn_implementation="sdpa", dtype=torch.float32
+        )
     return Stage(whole, layers)
 
 

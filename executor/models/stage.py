@@ -24,7 +24,11 @@ class Stage(nn.Module):
     of the sequence, [b, s / tp, h], and logits its slice of the vocabulary, [b, s, v / tp].
     """
 
-    def __init__(self, whole: nn.Module, layers: range) -> None:
+    # Typed as torch types the attributes of modules that are looked up by name.
+    model: Any
+    lm_head: Any
+
+    def __init__(self, whole: Any, layers: range) -> None:
         """Takes its modules out of `whole`, a transformers causal language model built on the meta device."""
         super().__init__()
         head_index = len(whole.model.layers) + 1
@@ -58,7 +62,7 @@ class Stage(nn.Module):
     @property
     def tied(self) -> bool:
         """Whether embedding and head are both here and share one table."""
-        return self.has_embedding and self.has_head and self.lm_head.weight is self.model.embed_tokens.weight
+        return bool(self.has_embedding and self.has_head and self.lm_head.weight is self.model.embed_tokens.weight)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Token ids or hidden states in, hidden states or logits out; attention is causal."""

@@ -1,0 +1,73 @@
+"""Sets up torch's default process group: gloo between CPU ranks, nccl between CUDA ranks."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import Store
+
+from costmodel.errors import BadInputError, MissingError
+from executor.cores import threads_per_rank
+from executor.launcher import Launcher
+
+DEFAULT_TIMEOUT_S = 600.0
+"""How long a rank waits for the others in one collective."""
+
+
+def check_device(num_local_ranks: int, device: str) -> None:
+    """Raises MissingError without CUDA, BadInputError for more ranks than this computer has CUDA devices."""
+    if device not in {"cpu", "cuda"}:
+        raise BadInputError(f"device is {device!r}; it must be cpu or cuda")
+    if device == "cpu":
+        return
+    num_devices = torch.cuda.device_count()
+    if num_devices == 0:
+        raise MissingError("device is cuda, but there is no CUDA device here; use --device cpu")
+    if num_local_ranks > num_devices:
+        raise BadInputError(
+            f"{num_local_ranks} CUDA ranks are asked for, but there are {num_devices} CUDA devices here; "
+            f"use a plan for at most {num_devices} ranks, or --device cpu"
+        )
+
+
+def init_process_group(
+    store: Store | None, rank: int, local_rank: int, num_ranks: int, device: str, timeout_s: float
+) -> None:
+    """Join the default group through `store`, or by the environment variables of a launcher where that is None."""
+    timeout = timedelta(seconds=timeout_s)
+    if device == "cuda":
+        torch.cuda.set_device(local_rank)
+        dist.init_process_group(
+            "nccl",
+            store=store,
+            rank=rank,
+            world_size=num_ranks,
+            timeout=timeout,
+            device_id=torch.device("cuda", local_rank),
+        )
+    else:
+        dist.init_process_group("gloo", store=store, rank=rank, world_size=num_ranks, timeout=timeout)
+
+
+@contextmanager
+def joined_ranks(launcher: Launcher, device: str) -> Iterator[None]:
+    """The default group of the ranks that `launcher` started, of which this process is one."""
+    check_device(launcher.local_world_size, device)
+    os.environ.update(launcher.environment())
+    torch.set_num_threads(threads_per_rank(launcher.local_world_size))
+    init_process_group(None, launcher.rank, launcher.local_rank, launcher.world_size, device, DEFAULT_TIMEOUT_S)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def loopback_interface() -> str:
+    """Name of the interface over which ranks of one computer meet."""
+    return next((name for _, name in socket.if_nameindex() if name in {"lo", "lo0"}), "lo")
