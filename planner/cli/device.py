@@ -20,6 +20,10 @@ def find_device(wanted: str) -> DeviceKind:
 
     Raises BadInputError for another word, MissingError for `cuda` where there is no CUDA device.
     """
+    if wanted == DeviceKind.CPU:
+        return DeviceKind.CPU
+    if wanted not in ("auto", DeviceKind.CUDA):
+        raise BadInputError(f"--device is {wanted!r}, but must be auto, cpu or cuda")
     from executor.check import choose_device
 
     return DeviceKind(choose_device(wanted).type)

@@ -73,9 +73,9 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         say("interrupted")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # Python flushes stdout at exit and would complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # click turns a broken pipe inside a command into SystemExit; Python would complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
         return EXIT_BROKEN_PIPE
     except Exception:  # noqa: BLE001
         traceback.print_exc()
