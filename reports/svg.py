@@ -85,7 +85,6 @@ _RC: dict[Any, object] = {
     "axes.axisbelow": True,
     "legend.frameon": False,
     "legend.fontsize": 12,
-    "hatch.linewidth": 0.6,
 }
 _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
