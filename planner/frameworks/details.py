@@ -38,10 +38,10 @@ def read_details(plan_file: PlanFile) -> ModelDetails:
     activation = config.get("hidden_act", "silu")
     if activation != "silu":
         raise BadInputError(f"hf_config: hidden_act is {activation!r}, but only 'silu' can be exported")
-    window = config.get("sliding_window") if config.get("use_sliding_window", True) else None
-    if window is not None and window < workload.seq_len:
+    has_window = config.get("sliding_window") is not None and config.get("use_sliding_window", True)
+    if has_window and _number(config, "sliding_window") < workload.seq_len:
         raise BadInputError(
-            f"hf_config: sliding_window is {window}, shorter than seq_len = {workload.seq_len}, "
+            f"hf_config: sliding_window is {config['sliding_window']}, shorter than seq_len = {workload.seq_len}, "
             "but only full causal attention can be exported"
         )
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}

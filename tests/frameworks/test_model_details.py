@@ -1,0 +1,55 @@
+"""Details read from a Hugging Face config, and the ones that no exporter can say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from framework_samples import sample_plan, sample_plan_file, sample_workload
+
+from costmodel.errors import BadInputError
+from planner.frameworks.details import ModelDetails, read_details
+
+
+def details(config: dict[str, Any], seq_len: int = 128) -> ModelDetails:
+    workload = sample_workload(seq_len=seq_len)
+    return read_details(sample_plan_file(sample_plan("native"), workload=workload, hf_config=config))
+
+
+def test_absent_keys_take_the_defaults_of_the_family() -> None:
+    assert details({}) == ModelDetails(
+        norm_eps=1e-6, rope_theta=10000.0, rope_scaling=None, initializer_range=0.02, max_seq_len=256
+    )
+
+
+def test_rope_theta_stands_in_either_place() -> None:
+    assert details({"rope_theta": 5e5}).rope_theta == 5e5
+    assert details({"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}).rope_theta == 5e5
+    assert details({"rope_theta": 5e5, "rope_scaling": None}).rope_theta == 5e5
+
+
+def test_positions_reach_at_least_over_the_sequence() -> None:
+    assert details({}, seq_len=1024).max_seq_len == 1024
+
+
+def test_a_window_that_is_switched_off_or_wide_enough_is_no_matter() -> None:
+    assert details({"sliding_window": 64, "use_sliding_window": False}).norm_eps == 1e-6
+    assert details({"sliding_window": 128}).norm_eps == 1e-6
+    assert details({"sliding_window": None}).norm_eps == 1e-6
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"hidden_act": "gelu"}, "hidden_act is 'gelu', but only 'silu'"),
+        ({"sliding_window": 64}, "sliding_window is 64, shorter than seq_len = 128"),
+        ({"sliding_window": "wide"}, "sliding_window is 'wide'; expected a number"),
+        ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "rope_type is 'yarn', but only 'default' and 'llama3'"),
+        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "low_freq_factor is None; expected a number"),
+        ({"rope_parameters": "default"}, "rope_parameters is 'default'; expected an object"),
+        ({"rms_norm_eps": True}, "rms_norm_eps is True; expected a number"),
+    ],
+)
+def test_what_cannot_be_exported_is_named(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        details(config)
