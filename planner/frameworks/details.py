@@ -29,20 +29,19 @@ class ModelDetails:
     rope_scaling: Llama3RopeScaling | None
     initializer_range: float
     max_seq_len: int
-    """At least the sequence length of the job."""
+    """Longest sequence that the model attends to in full; not below the sequence length of the job."""
 
 
 def read_details(plan_file: PlanFile) -> ModelDetails:
-    """Raises BadInputError for what no exporter here can say: another activation or rotary scaling, a short window."""
+    """Raises BadInputError for what no exporter can say: another activation or rotary scaling, a longer sequence."""
     config, workload = plan_file.hf_config, plan_file.workload
     activation = config.get("hidden_act", "silu")
     if activation != "silu":
         raise BadInputError(f"hf_config: hidden_act is {activation!r}, but only 'silu' can be exported")
-    has_window = config.get("sliding_window") is not None and config.get("use_sliding_window", True)
-    if has_window and _number(config, "sliding_window") < workload.seq_len:
+    longest = plan_file.model.max_seq_len or workload.seq_len
+    if workload.seq_len > longest:
         raise BadInputError(
-            f"hf_config: sliding_window is {config['sliding_window']}, shorter than seq_len = {workload.seq_len}, "
-            "but only full causal attention can be exported"
+            f"seq_len is {workload.seq_len}, but {plan_file.model.name} attends fully to at most {longest} tokens"
         )
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     if not isinstance(rope, Mapping):
@@ -52,7 +51,7 @@ def read_details(plan_file: PlanFile) -> ModelDetails:
         rope_theta=_number(rope, "rope_theta", _number(config, "rope_theta", 10000.0)),
         rope_scaling=_read_rope_scaling(rope),
         initializer_range=_number(config, "initializer_range", 0.02),
-        max_seq_len=max(plan_file.model.max_seq_len or 0, workload.seq_len),
+        max_seq_len=longest,
     )
 
 

@@ -41,6 +41,8 @@ FFN_DIVIDES = tensor_parallel_divides(
 )
 SEQ_LEN_DIVIDES = tensor_parallel_divides("seq_len_divides", "seq_len", lambda _, workload: (workload.seq_len,))
 """Sequence parallelism splits the sequence over the tensor ranks (arXiv 2205.05198)."""
+VOCAB_DIVIDES = tensor_parallel_divides("vocab_divides", "vocab_size", lambda model, _workload: (model.vocab,))
+"""Where the framework neither pads the vocabulary nor lets the shards differ."""
 
 
 def _batch_divides(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:

@@ -36,7 +36,7 @@ HF_CONFIG: dict[str, Any] = {
 
 
 def sample_model(
-    num_layers: int = 4, tied: bool = False, architecture: str = "LlamaForCausalLM", **block: Any
+    num_layers: int = 4, tied: bool = False, vocab: int = 512, architecture: str = "LlamaForCausalLM", **block: Any
 ) -> ModelSpec:
     """A Llama of width 64 with 8 heads and 4 key-value heads; `block` overrides fields of its blocks."""
     shape = {"hidden": 64, "num_heads": 8, "num_kv_heads": 4, "head_dim": 8, "ffn_hidden": 160} | block
@@ -44,9 +44,9 @@ def sample_model(
         name="tiny",
         architecture=architecture,
         runs=(
-            LayerRun(layer=Embedding(vocab=512, hidden=64)),
+            LayerRun(layer=Embedding(vocab=vocab, hidden=64)),
             LayerRun(layer=DenseBlock(**shape), count=num_layers),
-            LayerRun(layer=Head(vocab=512, hidden=64, tied=tied)),
+            LayerRun(layer=Head(vocab=vocab, hidden=64, tied=tied)),
         ),
         max_seq_len=256,
     )

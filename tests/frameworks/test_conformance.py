@@ -37,6 +37,7 @@ VIOLATIONS: dict[str, Example] = {
     "heads_divide": example(tp=3),
     "kv_heads_divide": example(model={"num_heads": 24, "num_kv_heads": 6, "ffn_hidden": 96}, tp=4),
     "ffn_divides": example(model={"num_heads": 24, "num_kv_heads": 24}, workload={"seq_len": 96}, tp=3),
+    "vocab_divides": example(model={"vocab": 511}, tp=2),
     "seq_len_divides": example(workload={"seq_len": 127}, tp=2),
     "batch_divides": example(dp=3),
     "enough_microbatches": example(pp=2, micro_batch=8),

@@ -28,22 +28,16 @@ def test_rope_theta_stands_in_either_place() -> None:
     assert details({"rope_theta": 5e5, "rope_scaling": None}).rope_theta == 5e5
 
 
-def test_positions_reach_at_least_over_the_sequence() -> None:
-    assert details({}, seq_len=1024).max_seq_len == 1024
-
-
-def test_a_window_that_is_switched_off_or_wide_enough_is_no_matter() -> None:
-    assert details({"sliding_window": 64, "use_sliding_window": False}).norm_eps == 1e-6
-    assert details({"sliding_window": 128}).norm_eps == 1e-6
-    assert details({"sliding_window": None}).norm_eps == 1e-6
+def test_a_sequence_longer_than_the_model_attends_to_is_refused() -> None:
+    assert details({}, seq_len=256).max_seq_len == 256
+    with pytest.raises(BadInputError, match="seq_len is 512, but tiny attends fully to at most 256 tokens"):
+        details({}, seq_len=512)
 
 
 @pytest.mark.parametrize(
     ("config", "message"),
     [
         ({"hidden_act": "gelu"}, "hidden_act is 'gelu', but only 'silu'"),
-        ({"sliding_window": 64}, "sliding_window is 64, shorter than seq_len = 128"),
-        ({"sliding_window": "wide"}, "sliding_window is 'wide'; expected a number"),
         ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "rope_type is 'yarn', but only 'default' and 'llama3'"),
         ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "low_freq_factor is None; expected a number"),
         ({"rope_parameters": "default"}, "rope_parameters is 'default'; expected an object"),

@@ -17,6 +17,7 @@ RULES: tuple[Rule, ...] = (
     rules.HEADS_DIVIDE,
     rules.KV_HEADS_DIVIDE,
     rules.FFN_DIVIDES,
+    rules.VOCAB_DIVIDES,
     rules.SEQ_LEN_DIVIDES,
     rules.BATCH_DIVIDES,
     rules.ENOUGH_MICROBATCHES,

@@ -26,7 +26,8 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "--disable-bias-linear": {"add_bias_linear": False},
     "--bf16": {"bf16": True, "params_dtype": torch.bfloat16, "pipeline_dtype": torch.bfloat16},
 }
-"""Flags that set a field of another name."""
+"""Flags that stand for values of other fields."""
+RENAMED = {"--norm-epsilon": "layernorm_epsilon"}
 
 
 def by_trainer(words: list[str]) -> tuple[TransformerConfig, list[str]]:
@@ -47,7 +48,7 @@ def by_config(words: list[str]) -> tuple[TransformerConfig, list[str]]:
     values: dict[str, Any] = {}
     unread = []
     for option, *rest in _options(words):
-        name = option.removeprefix("--").replace("-", "_")
+        name = RENAMED.get(option, option.removeprefix("--").replace("-", "_"))
         if option in SWITCHES:
             values |= SWITCHES[option]
         elif name in fields:
