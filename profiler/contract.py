@@ -75,7 +75,7 @@ class ProfileRequest:
     seq_len: int
     precision: Precision
     tp_degrees: tuple[int, ...]
-    """Each divides the heads, the key-value heads and the feed-forward width, and is at most `num_ranks`."""
+    """Each divides heads, key-value heads, feed-forward width and vocabulary, and is at most `num_ranks`."""
     budget_s: float = 20.0
     """Time for the repeated measurements. A slow model takes longer: every figure rests on at least 5 rounds."""
     published: Device | None = None
@@ -91,11 +91,13 @@ class ProfileRequest:
             raise BadInputError(f"num_ranks is {self.num_ranks}; at least 1 rank is needed")
         if not self.budget_s > 0:
             raise BadInputError(f"budget_s is {self.budget_s:g}; the time for measuring must be above 0 s")
-        if not self.micro_batches or min(self.micro_batches) < 1:
-            raise BadInputError(f"micro_batches is {self.micro_batches}; give at least one, each 1 or more")
+        if not _distinct_counts(self.micro_batches):
+            raise BadInputError(f"micro_batches is {self.micro_batches}; give at least one, each once and 1 or more")
         self._check_seq_len()
         if not self.tp_degrees:
             raise BadInputError("tp_degrees is empty; give at least one tensor-parallel degree, e.g. 1")
+        if len(set(self.tp_degrees)) < len(self.tp_degrees):
+            raise BadInputError(f"tp_degrees is {self.tp_degrees}; give each degree once")
         for tp in self.tp_degrees:
             self._check_tp(tp)
 
@@ -111,10 +113,16 @@ class ProfileRequest:
             raise BadInputError(
                 f"tp degree {tp} cannot be profiled on {self.num_ranks} ranks; give 1 to {self.num_ranks}"
             )
+        sizes = [("vocab", self.model.vocab)]
         for block in dict.fromkeys(self.model.blocks):
-            for name in ("num_heads", "num_kv_heads", "ffn_hidden"):
-                value = getattr(block, name)
-                if value % tp:
-                    raise BadInputError(
-                        f"tp degree {tp} does not divide {name} {value} of {self.model.name}; give a divisor of it"
-                    )
+            sizes += [(name, getattr(block, name)) for name in ("num_heads", "num_kv_heads", "ffn_hidden")]
+        for name, size in sizes:
+            if size % tp:
+                raise BadInputError(
+                    f"tp degree {tp} does not divide {name} {size} of {self.model.name}; give a divisor of it"
+                )
+
+
+def _distinct_counts(counts: tuple[int, ...]) -> bool:
+    """Whether there is at least one, each is at least 1 and none stands twice."""
+    return bool(counts) and min(counts) >= 1 and len(set(counts)) == len(counts)

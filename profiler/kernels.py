@@ -18,7 +18,7 @@ from profiler.stopwatch import stopwatch
 
 SQUARE_GEMM = {"cpu": 512, "cuda": 8192}
 """Side of a square multiplication large enough to reach the rate of the device."""
-COPY_BYTES = {"cpu": 128 * 1024**2, "cuda": 1024**3}
+COPY_BYTES = {"cpu": 64 * 1024**2, "cuda": 1024**3}
 """Larger than any cache."""
 SMALL_COPY_BYTES = 1024
 

@@ -18,7 +18,7 @@ from profiler.kernels import kernel_rates
 from profiler.layers import layer_samples
 from profiler.links import GpuLinks, detect_links
 from profiler.machine import Machine, cluster
-from profiler.optimizer import optimizer_samples
+from profiler.optimizer import load_optimizer, optimizer_samples
 from profiler.rank import RankReport, Tell, measure_rank
 
 NOISY_FRAC = 0.5
@@ -53,6 +53,7 @@ def measure(
     on_progress = on_progress or _nothing
     on_progress(0.0, "starting ranks")
     memory = host_memory()
+    load_optimizer()
     reports: list[RankReport] = run_ranks(
         measure_rank,
         request.num_ranks,

@@ -42,6 +42,11 @@ class OptimizerTimer:
         return self._watch.read()
 
 
+def load_optimizer() -> None:
+    """Step once over one number: torch imports much on the first step, which forked ranks then inherit."""
+    _adamw(1, 1, torch.device("cpu")).step()
+
+
 def _adamw(num_params: int, tensor_size: int, device: torch.device) -> torch.optim.AdamW:
     whole, rest = divmod(num_params, tensor_size)
     parameters = [

@@ -57,7 +57,7 @@ def run_rounds(
     rounds = [_first_warm_round(visit, agree)]
     while True:
         elapsed_frac = agree(clock() - start) / policy.budget_s
-        on_progress(min(1.0, max(elapsed_frac, len(rounds) / policy.max_rounds)))
+        on_progress(min(1.0, elapsed_frac, len(rounds) / policy.min_rounds))
         # Every rank takes part in both exchanges, or the ranks would wait for each other.
         error_frac = agree(relative_error_of_medians(np.array(rounds)))
         done = elapsed_frac >= 1 or len(rounds) >= policy.max_rounds or error_frac <= policy.tight_frac
