@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
-from costmodel.spec import Infeasible, ModelSpec, Plan, Schedule, Workload
+from costmodel.spec import DenseBlock, Infeasible, ModelSpec, Plan, Schedule, Workload
 from planner.frameworks.framework import Rule
 
 Sizes = Callable[[ModelSpec, Workload], Iterable[int]]
@@ -17,7 +18,7 @@ def tensor_parallel_divides(name: str, field: str, sizes: Sizes) -> Rule:
         distinct = sorted(set(sizes(model, workload)))
         for size in distinct:
             if size % plan.tp:
-                valid = [tp for tp in _divisors(size, plan.num_ranks) if all(other % tp == 0 for other in distinct)]
+                valid = [tp for tp in divisors(size, plan.num_ranks) if all(other % tp == 0 for other in distinct)]
                 return Infeasible(
                     rule=name,
                     sentence=f"tp = {plan.tp} does not divide {field} = {size}; "
@@ -31,15 +32,17 @@ def tensor_parallel_divides(name: str, field: str, sizes: Sizes) -> Rule:
 
 
 HEADS_DIVIDE = tensor_parallel_divides(
-    "heads_divide", "num_attention_heads", lambda model, _: (block.num_heads for block in model.blocks)
+    "heads_divide", "num_attention_heads", lambda model, _workload: (block.num_heads for block in block_shapes(model))
 )
 KV_HEADS_DIVIDE = tensor_parallel_divides(
-    "kv_heads_divide", "num_key_value_heads", lambda model, _: (block.num_kv_heads for block in model.blocks)
+    "kv_heads_divide",
+    "num_key_value_heads",
+    lambda model, _workload: (block.num_kv_heads for block in block_shapes(model)),
 )
 FFN_DIVIDES = tensor_parallel_divides(
-    "ffn_divides", "intermediate_size", lambda model, _: (block.ffn_hidden for block in model.blocks)
+    "ffn_divides", "intermediate_size", lambda model, _workload: (block.ffn_hidden for block in block_shapes(model))
 )
-SEQ_LEN_DIVIDES = tensor_parallel_divides("seq_len_divides", "seq_len", lambda _, workload: (workload.seq_len,))
+SEQ_LEN_DIVIDES = tensor_parallel_divides("seq_len_divides", "seq_len", lambda _model, workload: (workload.seq_len,))
 """Sequence parallelism splits the sequence over the tensor ranks (arXiv 2205.05198)."""
 VOCAB_DIVIDES = tensor_parallel_divides("vocab_divides", "vocab_size", lambda model, _workload: (model.vocab,))
 """Where the framework neither pads the vocabulary nor lets the shards differ."""
@@ -51,11 +54,11 @@ def _batch_divides(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasi
         return None
     if batch % plan.dp:
         what = f"dp = {plan.dp} does not divide global_batch = {batch}"
-        valid = f"valid values of dp up to {plan.num_ranks}: {_listed(_divisors(batch, plan.num_ranks))}"
+        valid = f"valid values of dp up to {plan.num_ranks}: {_listed(divisors(batch, plan.num_ranks))}"
     else:
         share = batch // plan.dp
         what = f"micro_batch = {plan.micro_batch} does not divide global_batch / dp = {batch} / {plan.dp} = {share}"
-        valid = f"valid values up to {plan.micro_batch}: {_listed(_divisors(share, plan.micro_batch))}"
+        valid = f"valid values up to {plan.micro_batch}: {_listed(divisors(share, plan.micro_batch))}"
     return Infeasible(rule="batch_divides", sentence=f"{what}; {valid}", needed=plan.micro_batch * plan.dp, limit=batch)
 
 
@@ -70,7 +73,7 @@ def _enough_microbatches(_model: ModelSpec, workload: Workload, plan: Plan) -> I
     if count >= plan.pp:
         return None
     share = batch // plan.dp
-    valid = [size for size in _divisors(share, plan.micro_batch) if share // size >= plan.pp]
+    valid = [size for size in divisors(share, plan.micro_batch) if share // size >= plan.pp]
     remedy = (
         f"valid values of micro_batch: {_listed(valid)}"
         if valid
@@ -173,7 +176,7 @@ def architecture_expressible(title: str, architectures: tuple[str, ...]) -> Rule
 
 
 def _blocks_alike(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-    shapes = list(dict.fromkeys(model.blocks))
+    shapes = block_shapes(model)
     if len(shapes) == 1:
         return None
     return Infeasible(
@@ -192,7 +195,7 @@ def gated_mlp(title: str) -> Rule:
     """A rule that the feed-forward network is gated, the only kind the exporter can say."""
 
     def check(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-        if all(block.gated_mlp for block in model.blocks):
+        if all(block.gated_mlp for block in block_shapes(model)):
             return None
         return Infeasible(
             rule="gated_mlp",
@@ -203,8 +206,15 @@ def gated_mlp(title: str) -> Rule:
     return Rule("gated_mlp", "The feed-forward network is gated (SwiGLU).", check)
 
 
-def _divisors(number: int, up_to: int) -> list[int]:
-    return [value for value in range(1, min(number, up_to) + 1) if number % value == 0]
+def block_shapes(model: ModelSpec) -> list[DenseBlock]:
+    """The distinct blocks of a model, in order; far fewer than its blocks, and rules are asked for every mesh."""
+    return list(dict.fromkeys(run.layer for run in model.runs if isinstance(run.layer, DenseBlock)))
+
+
+def divisors(number: int, up_to: int) -> list[int]:
+    """The divisors of `number` that are at most `up_to`, in order."""
+    small = [value for value in range(1, math.isqrt(number) + 1) if number % value == 0]
+    return [value for value in sorted({*small, *(number // value for value in small)}) if value <= up_to]
 
 
 def _listed(values: Iterable[object]) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 from framework_samples import sample_model, sample_plan, sample_workload
+from hypothesis import given
+from hypothesis import strategies as st
 
 from costmodel.errors import BadInputError
 from costmodel.spec import DenseBlock, DeviceKind, Embedding, Head, LayerRun, ModelSpec, Plan, Schedule, Workload
 from planner.frameworks import registry
+from planner.frameworks.rules import divisors
 
 
 def refusal(framework: str, plan: Plan, model: ModelSpec | None = None, workload: Workload | None = None) -> str:
@@ -145,3 +148,8 @@ def test_zero_of_torchtitan_depends_on_the_pipeline() -> None:
         "zero = 2 with pp = 2 is not possible with torchtitan: its pipeline keeps whole gradients until the last "
         "micro-batch; valid values: 0, 1"
     )
+
+
+@given(st.integers(1, 500), st.integers(1, 500))
+def test_divisors(number: int, up_to: int) -> None:
+    assert divisors(number, up_to) == [value for value in range(1, up_to + 1) if number % value == 0]

@@ -24,13 +24,15 @@ BIAS_FLAGS: dict[tuple[bool, bool, bool], tuple[str, ...]] = {
 
 
 def _kv_heads_divide(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+    shapes = rules.block_shapes(model)
+
     def works(tp: int) -> bool:
-        return all(block.num_kv_heads % tp == 0 or tp % block.num_kv_heads == 0 for block in model.blocks)
+        return all(block.num_kv_heads % tp == 0 or tp % block.num_kv_heads == 0 for block in shapes)
 
     if works(plan.tp):
         return None
-    heads = min(block.num_kv_heads for block in model.blocks)
-    valid = [tp for tp in range(1, plan.num_ranks + 1) if works(tp) and model.blocks[0].num_heads % tp == 0]
+    heads = min(block.num_kv_heads for block in shapes)
+    valid = [tp for tp in rules.divisors(shapes[0].num_heads, plan.num_ranks) if works(tp)]
     return Infeasible(
         rule="kv_heads_divide",
         sentence=f"tp = {plan.tp} is neither a divisor nor a multiple of num_key_value_heads = {heads}; "
@@ -48,7 +50,7 @@ KV_HEADS_DIVIDE = Rule(
 
 
 def _biases_expressible(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-    block = model.blocks[0]
+    block = rules.block_shapes(model)[0]
     biases = (block.qkv_bias, block.output_bias, block.mlp_bias)
     if biases in BIAS_FLAGS:
         return None

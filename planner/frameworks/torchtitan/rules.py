@@ -48,7 +48,7 @@ ZERO_EXPRESSIBLE = Rule(
 
 
 def _no_biases(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-    block = model.blocks[0]
+    block = rules.block_shapes(model)[0]
     if not (block.qkv_bias or block.output_bias or block.mlp_bias):
         return None
     return Infeasible(
