@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from costmodel.price import LayerPrice, PassPrice
 from costmodel.setting import LayerView, Mesh, Setting
-from costmodel.spec import Layer, Source
+from costmodel.spec import Source
 from costmodel.terms import (
     attention,
     elementwise,
@@ -22,9 +22,11 @@ from costmodel.terms import (
 COMPUTE_TERMS = (gemm.price, attention.price, elementwise.price)
 
 
-def price_layers(setting: Setting, mesh: Mesh) -> dict[Layer, LayerPrice]:
-    """The price of each distinct layer of the model on `mesh`."""
-    return {run.layer: price_layer(LayerView(setting, mesh, run.layer)) for run in setting.model.runs}
+def price_layers(setting: Setting, mesh: Mesh) -> tuple[LayerPrice, ...]:
+    """The price of every layer of the model on `mesh`; equal layers in a row share one."""
+    return tuple(
+        price for run in setting.model.runs for price in (price_layer(LayerView(setting, mesh, run.layer)),) * run.count
+    )
 
 
 def price_layer(view: LayerView) -> LayerPrice:

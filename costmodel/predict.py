@@ -6,7 +6,7 @@ list on the stage times (`schedules.simulate`), and itemises memory per stage (`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from costmodel import uncertainty
@@ -20,7 +20,6 @@ from costmodel.setting import Mesh, Setting
 from costmodel.spec import (
     ClusterSpec,
     Infeasible,
-    Layer,
     ModelSpec,
     Plan,
     Prediction,
@@ -95,12 +94,11 @@ class Step:
         return max(range(len(self.stages)), key=lambda stage: self.step_end_s[stage])
 
 
-def simulate_step(setting: Setting, plan: Plan, prices: Mapping[Layer, LayerPrice]) -> Step:
+def simulate_step(setting: Setting, plan: Plan, prices: Sequence[LayerPrice]) -> Step:
     """Run the plan's action list on the prices of its layers."""
     mesh = Mesh.of(plan, setting.workload)
-    layers = setting.model.layers
     stages = tuple(
-        stage_price(prices, [layers[i] for i in stage], [plan.recompute_layers[i] for i in stage])
+        stage_price(prices[stage.start : stage.stop], plan.recompute_layers[stage.start : stage.stop])
         for stage in plan.stages
     )
     timeline = simulate(
@@ -117,7 +115,7 @@ def simulate_step(setting: Setting, plan: Plan, prices: Mapping[Layer, LayerPric
     return Step(stages, timeline, step_end_s, host.per_step(setting).after_s)
 
 
-def predict_priced(setting: Setting, plan: Plan, prices: Mapping[Layer, LayerPrice]) -> Prediction:
+def predict_priced(setting: Setting, plan: Plan, prices: Sequence[LayerPrice]) -> Prediction:
     """`predict` for a plan without contradictions whose layers are priced already."""
     workload, device = setting.workload, setting.cluster.device
     mesh = Mesh.of(plan, workload)
@@ -150,20 +148,17 @@ def predict_priced(setting: Setting, plan: Plan, prices: Mapping[Layer, LayerPri
     )
 
 
-def stage_memories(
-    setting: Setting, mesh: Mesh, plan: Plan, prices: Mapping[Layer, LayerPrice]
-) -> tuple[StageMemory, ...]:
+def stage_memories(setting: Setting, mesh: Mesh, plan: Plan, prices: Sequence[LayerPrice]) -> tuple[StageMemory, ...]:
     """Memory of every stage, itemised."""
-    layers = setting.model.layers
     return tuple(
         stage_memory(
             StageView(
                 setting,
                 mesh,
                 index,
-                tuple(layers[i] for i in stage),
-                tuple(plan.recompute_layers[i] for i in stage),
-                prices,
+                setting.model.layers[stage.start : stage.stop],
+                tuple(prices[stage.start : stage.stop]),
+                plan.recompute_layers[stage.start : stage.stop],
             )
         )
         for index, stage in enumerate(plan.stages)

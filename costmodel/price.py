@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from costmodel.spec import Source
 
@@ -53,17 +54,22 @@ class LayerPrice:
     input_bytes: int
     """Kept instead where the layer is recomputed."""
 
-    @property
+    @cached_property
     def forward_s(self) -> float:
         """Forward pass of one micro-batch."""
         return sum(price.forward_s for price in self.passes)
 
-    @property
+    @cached_property
     def backward_s(self) -> float:
         """Backward pass of one micro-batch without recomputation."""
         return sum(price.backward_s for price in self.passes)
 
-    @property
+    @cached_property
     def recompute_s(self) -> float:
         """What recomputation adds to the backward pass."""
         return sum(price.forward_s for price in self.passes if price.repeated_in_recompute)
+
+    @cached_property
+    def outside_s(self) -> float:
+        """Once per step, before the first and after the last pass."""
+        return sum(step.before_s + step.after_s for step in self.steps)

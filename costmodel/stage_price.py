@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from costmodel.price import LayerPrice
-from costmodel.spec import Layer, Recompute, Source
+from costmodel.spec import Recompute, Source
 
 RECOMPUTE_TERM = "recompute"
 
@@ -34,16 +34,13 @@ class StagePrice:
     """The same times by term."""
 
 
-def stage_price(
-    prices: Mapping[Layer, LayerPrice], layers: Sequence[Layer], recompute: Sequence[Recompute]
-) -> StagePrice:
+def stage_price(prices: Sequence[LayerPrice], recompute: Sequence[Recompute]) -> StagePrice:
     """Sum over the stage's layers; a recomputed layer runs its forward once more before its backward."""
     forward_s = backward_s = before_s = after_s = 0.0
     microbatch_s: dict[str, float] = {}
     step_s: dict[str, float] = {}
     sources: dict[str, list[Source]] = {}
-    for layer, mode in zip(layers, recompute, strict=True):
-        price = prices[layer]
+    for price, mode in zip(prices, recompute, strict=True):
         forward_s += price.forward_s
         backward_s += price.backward_s
         for term in price.passes:

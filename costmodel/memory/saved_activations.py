@@ -10,8 +10,7 @@ def item(view: StageView) -> MemoryItem:
     """In-flight micro-batches times what each layer keeps; a recomputed layer keeps its input, and while its
     backward runs everything it would have kept."""
     kept_bytes, working_bytes, sources = 0, 0, [Source.ANALYTIC]
-    for layer, mode in zip(view.layers, view.recompute, strict=True):
-        price = view.prices[layer]
+    for price, mode in zip(view.prices, view.recompute, strict=True):
         sources.append(price.saved_source if price.saved_source is not Source.MEASURED else Source.ANALYTIC)
         if mode is Recompute.FULL:
             kept_bytes += price.input_bytes

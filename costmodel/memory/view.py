@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from costmodel.price import LayerPrice
 from costmodel.schedules import SCHEDULES
@@ -13,24 +13,24 @@ from costmodel.spec import Head, Layer, Recompute
 
 @dataclass(frozen=True)
 class StageView:
-    """The layers of stage `stage`, each with its recompute mode, and the price of each distinct layer."""
+    """The layers of stage `stage`, each with its price and recompute mode."""
 
     setting: Setting
     mesh: Mesh
     stage: int
     layers: tuple[Layer, ...]
+    prices: tuple[LayerPrice, ...]
     recompute: tuple[Recompute, ...]
-    prices: Mapping[Layer, LayerPrice]
 
-    @property
+    @cached_property
     def num_params(self) -> int:
         """Parameters of the stage on one tensor-parallel rank, before ZeRO."""
-        return sum(self.prices[layer].num_params for layer in self.layers)
+        return sum(price.num_params for price in self.prices)
 
-    @property
+    @cached_property
     def largest_layer_params(self) -> int:
         """Parameters of the largest layer on one tensor-parallel rank."""
-        return max(self.prices[layer].num_params for layer in self.layers)
+        return max(price.num_params for price in self.prices)
 
     @property
     def compute_bytes(self) -> int:

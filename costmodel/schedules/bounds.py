@@ -11,15 +11,17 @@ from typing import Self
 class BoundRow:
     """time >= sum forward[s] f_s + sum backward[s] b_s + hops x transfer, for pass times f_s and b_s of stage s."""
 
+    stage: int
+    """The stage whose passes the row follows."""
     forward: tuple[int, ...]
     backward: tuple[int, ...]
     hops: int
 
     @classmethod
-    def of_totals(cls, coefficients: Iterable[int], hops: int) -> Self:
+    def of_totals(cls, stage: int, coefficients: Iterable[int], hops: int) -> Self:
         """A row in the stage totals t_s = f_s + b_s."""
         both = tuple(coefficients)
-        return cls(both, both, hops)
+        return cls(stage, both, both, hops)
 
     def value_s(self, forward_s: Sequence[float], backward_s: Sequence[float], transfer_s: float) -> float:
         """The row at given times."""

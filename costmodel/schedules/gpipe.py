@@ -25,7 +25,7 @@ def bound_rows(num_stages: int, num_microbatches: int) -> tuple[BoundRow, ...]:
     in forward and backward; each of the S - 1 hops adds one transfer per direction."""
     hops = 2 * (num_stages - 1)
     return tuple(
-        BoundRow.of_totals([num_microbatches if u == stage else 1 for u in range(num_stages)], hops)
+        BoundRow.of_totals(stage, [num_microbatches if u == stage else 1 for u in range(num_stages)], hops)
         for stage in range(num_stages)
     )
 

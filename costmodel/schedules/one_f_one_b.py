@@ -48,25 +48,25 @@ def bound_rows(num_stages: int, num_microbatches: int) -> tuple[BoundRow, ...]:
             forward[stage] = num_microbatches - first * hidden
             backward[stage] = num_microbatches - last * hidden
             hops = 2 * stage + 2 * behind * (first + last)
-            rows.append(BoundRow(tuple(forward), tuple(backward), hops))
+            rows.append(BoundRow(stage, tuple(forward), tuple(backward), hops))
     return tuple(rows)
 
 
 def any_cut_bound_s(total_s: float, bottleneck_s: float, num_stages: int, num_microbatches: int) -> float:
     """What no cut undercuts whose stages take `total_s` together and one of them at least `bottleneck_s`.
 
-    The bottleneck alone takes m times its time. And with m > S the rows with both waits,
+    The bottleneck alone takes m times its time. And any weighted mean of rows is a bound; one whose weights make
+    every stage count alike bounds by the total, whatever the cut. The rows are those of `bound_rows` with both
+    waits taken as positive, or with their mean where they are one interval:
 
-        P_s + (m - k_s) t_s + 2 G_s,
-
-    add up, weighted so that every stage counts alike, to (m + S - 1) / S of the total; such weights exist where
-    they come out non-negative.
+        P_s + (m - k_s) t_s + 2 G_s        or        P_s + (m - h_s / 2) t_s + G_s
     """
-    bound_s = max(num_microbatches * bottleneck_s, total_s)
-    if num_microbatches > num_stages:
-        row = np.arange(num_stages)
-        matrix = np.where(row[None, :] < row[:, None], 1.0, 2.0)
-        np.fill_diagonal(matrix, num_microbatches - (num_stages - 1 - row))
-        if np.all(np.linalg.solve(matrix.T, np.ones(num_stages)) >= 0):
-            bound_s = max(bound_s, (num_microbatches + num_stages - 1) / num_stages * total_s)
-    return bound_s
+    stage = np.arange(num_stages)
+    behind = num_stages - 1 - stage
+    apart = num_microbatches > behind + 1
+    hidden = np.minimum(behind, num_microbatches - 1)
+    rows = np.where(stage[None, :] < stage[:, None], 1.0, np.where(apart, 2.0, 1.0)[:, None])
+    np.fill_diagonal(rows, np.where(apart, num_microbatches - hidden, num_microbatches - hidden / 2))
+    weights = np.clip(np.linalg.lstsq(rows.T, np.ones(num_stages), rcond=None)[0], 0.0, None)
+    mean_row = weights @ rows / weights.sum() if weights.any() else np.ones(num_stages)
+    return max(num_microbatches * bottleneck_s, total_s, float(mean_row.min()) * total_s)

@@ -9,7 +9,7 @@ from costmodel.feasibility import contradiction
 from costmodel.layer_price import price_layers
 from costmodel.price import LayerPrice
 from costmodel.setting import Mesh, Setting
-from costmodel.spec import Infeasible, Layer, Recompute
+from costmodel.spec import Infeasible, Recompute
 from planner.frameworks.framework import Framework
 from planner.job import Job, Layout
 from planner.search.bounds import mesh_lower_bound_s
@@ -23,7 +23,7 @@ class Candidate:
     lower_bound_s: float
     number: int
     mesh: Mesh = field(compare=False)
-    prices: dict[Layer, LayerPrice] = field(compare=False, repr=False)
+    prices: tuple[LayerPrice, ...] = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ recomputes as little as fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import bisect
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from costmodel.schedules import SCHEDULES
+from costmodel.schedules import SCHEDULES, BoundRow
 from planner.search.stage_table import StageOption, StageTable
 
 TICKS = 2**30
@@ -49,8 +50,12 @@ def best_cut(
     def ticks(time_s: float) -> int:
         return min(int(time_s / tick_s), 2 * TICKS)
 
+    bounds = SCHEDULES[mesh.schedule].bound_rows(mesh.pp, mesh.num_microbatches)
+    windows = _windows(table, bounds, below_s)
+    if windows is None:
+        return Exhausted(proven=True)
     starts = [model.new_int_var(0, total - 1, f"start{s}") for s in range(mesh.pp)]
-    sizes = [model.new_int_var(1, total, f"size{s}") for s in range(mesh.pp)]
+    sizes = [model.new_int_var(window.start, window.stop - 1, f"size{s}") for s, window in enumerate(windows)]
     forward = [model.new_int_var(0, TICKS, f"forward{s}") for s in range(mesh.pp)]
     backward = [model.new_int_var(0, TICKS, f"backward{s}") for s in range(mesh.pp)]
     first_stage = [model.new_int_var(0, TICKS, name) for name in ("before", "after")]
@@ -61,7 +66,7 @@ def best_cut(
         columns += [] if table.uniform else [starts[stage]]
         columns += first_stage if stage == 0 else []
         rows = []
-        for start, option in _places(table, stage, total, below_s):
+        for start, option in _places(table, stage, windows[stage]):
             price = option.price
             row = [option.num_layers, ticks(price.forward_s), ticks(price.backward_s)]
             row += [] if table.uniform else [start]
@@ -82,7 +87,7 @@ def best_cut(
     # The pipeline is bounded by every row; the first stage ends last, then reduces gradients and steps.
     pipeline = model.new_int_var(0, TICKS, "pipeline")
     hop = ticks(transfer_s)
-    for bound in SCHEDULES[mesh.schedule].bound_rows(mesh.pp, mesh.num_microbatches):
+    for bound in bounds:
         forward_ticks = cp_model.LinearExpr.weighted_sum(forward, bound.forward)
         backward_ticks = cp_model.LinearExpr.weighted_sum(backward, bound.backward)
         model.add(pipeline >= forward_ticks + backward_ticks + bound.hops * hop)
@@ -102,19 +107,61 @@ def best_cut(
     return Cut(tuple(solver.value(size) for size in sizes), solver.best_objective_bound * tick_s)
 
 
-def _places(table: StageTable, stage: int, total: int, below_s: float) -> Iterator[tuple[int, StageOption]]:
-    """Start and option of every place the stage can have and still be within memory and time."""
-    last = table.mesh.pp - 1
-    latest = total - 1 - (last - stage)
-    starts = range(stage, latest + 1) if stage > 0 and not table.uniform else [stage]
-    for start in starts:
-        longest = latest + 1 - start
-        sizes = [longest] if stage == last and not table.uniform else range(1, longest + 1)
-        for size in sizes:
-            # A last stage holds the head, wherever it starts.
-            option = table.option(stage, total - size if stage == last else start, size)
-            if option is None:
-                continue
-            if table.mesh.num_microbatches * (option.price.forward_s + option.price.backward_s) >= below_s:
-                break
+def _windows(table: StageTable, bounds: Sequence[BoundRow], below_s: float) -> list[range] | None:
+    """How many layers each stage can hold in a cut below `below_s`; None where no cut can be below.
+
+    At most as many as keep the rows of the stage below the limit when the other stages share the rest without
+    recomputation, and at least what the others cannot hold.
+    """
+    total, num_stages = len(table.setting.model.layers), table.mesh.pp
+    most = [
+        _most_layers(table, stage, [row for row in bounds if row.stage == stage], below_s)
+        for stage in range(num_stages)
+    ]
+    spare = sum(most) - total
+    windows = [range(max(1, size - spare), size + 1) for size in most]
+    return windows if spare >= 0 and all(windows) else None
+
+
+def _most_layers(table: StageTable, stage: int, rows: Sequence[BoundRow], below_s: float) -> int:
+    """The most layers with which `stage` keeps its rows below the limit, wherever it starts."""
+    total, num_stages = len(table.setting.model.layers), table.mesh.pp
+    work_s = sum(table.least_s(0, total))
+    others = [other for other in range(num_stages) if other != stage]
+    least = [min(min(row.forward[other], row.backward[other]) for other in others) for row in rows]
+
+    def too_slow(start: int, size: int) -> bool:
+        forward_s, backward_s = table.least_s(start, size)
+        rest_s = work_s - forward_s - backward_s
+        return any(
+            row.forward[stage] * forward_s + row.backward[stage] * backward_s + coefficient * rest_s >= below_s
+            for row, coefficient in zip(rows, least, strict=True)
+        )
+
+    def most_from(start: int, longest: int) -> int:
+        return bisect.bisect_left(range(1, longest + 1), True, key=lambda size: too_slow(start, size))
+
+    longest = total - num_stages + 1
+    return max(most_from(start, min(longest, total - start)) for start in _starts(table, stage, longest))
+
+
+def _starts(table: StageTable, stage: int, longest: int) -> range:
+    """Where a stage can start; with equal blocks, one place stands for all."""
+    if table.uniform:
+        return range(stage, stage + 1)
+    return range(stage, stage + longest) if stage > 0 else range(1)
+
+
+def _places(table: StageTable, stage: int, sizes: range) -> Iterator[tuple[int, StageOption]]:
+    """Start and option of every place within the window that fits into memory."""
+    total, last = len(table.setting.model.layers), table.mesh.pp - 1
+    if stage == last:
+        places = [(total - size, size) for size in sizes]
+    else:
+        latest = total - (last - stage)
+        starts = _starts(table, stage, total - last)
+        places = [(start, size) for start in starts for size in sizes if start + size <= latest]
+    for start, size in places:
+        option = table.option(stage, start, size)
+        if option is not None:
             yield start, option

@@ -1,4 +1,4 @@
-"""solve(): the fastest plan that fits, with a certificate. Best first: the mesh with the lowest bound is solved next.
+"""solve(): the fastest plan that fits, with a certificate. Best first: meshes in the order of their lower bounds.
 
 The search stops when no bound left is below the plans it will show, so the first of them is proven optimal for the
 cost model; with a time limit the certificate states the gap that is left.
@@ -6,7 +6,6 @@ cost model; with a time limit the certificate states the gap that is left.
 
 from __future__ import annotations
 
-import heapq
 import math
 import time
 from collections.abc import Callable
@@ -15,14 +14,14 @@ from dataclasses import dataclass, field
 from costmodel.predict import predict_priced
 from costmodel.price import LayerPrice
 from costmodel.setting import Setting
-from costmodel.spec import Alternative, Certificate, Infeasible, Layer, Plan, Prediction
+from costmodel.spec import Alternative, Certificate, Infeasible, Plan, Prediction
 from planner.frameworks import registry
 from planner.frameworks.framework import Framework
 from planner.job import Answer, Job, Layout
 from planner.plan_file import make_plan_file
 from planner.search import baselines, sensitivity
 from planner.search.candidates import Candidates, find_candidates
-from planner.search.inner import best_plan
+from planner.search.inner import MeshSearch, Priced
 from planner.search.nearest import describe, nearest_plan, out_of_memory
 from planner.search.space import SPACE
 
@@ -39,7 +38,7 @@ class Found:
     step_time_s: float
     number: int
     plan: Plan = field(compare=False)
-    prices: dict[Layer, LayerPrice] = field(compare=False, repr=False)
+    prices: tuple[LayerPrice, ...] = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -138,38 +137,60 @@ def search(
 ) -> Outcome:
     """The `num_shown` fastest plans, each of a mesh of its own, best first."""
     started_s = time.monotonic()
-    heap = list(candidates.expressible)
-    heapq.heapify(heap)
-    shown: list[Found] = []
+    best: dict[int, Found] = {}
+    searches: list[MeshSearch] = []
+    unfit = 0
+
+    def cutoff_s() -> float:
+        shown = sorted(best.values())[:num_shown]
+        return shown[-1].step_time_s if len(shown) == num_shown else math.inf
+
+    def keep(search: MeshSearch, priced: Priced) -> None:
+        candidate = search.candidate
+        best[candidate.number] = Found(priced.step_time_s, candidate.number, priced.plan, candidate.prices)
+
+    def out_of_time() -> bool:
+        return time_limit_s is not None and bool(best) and time.monotonic() - started_s > time_limit_s
+
+    # First a cheap plan of every mesh that may still matter, so that the exact search starts with a tight limit.
+    ordered = sorted(candidates.expressible)
     open_bounds_s: list[float] = []
-    solved = unfit = 0
-    while heap:
-        cutoff_s = shown[-1].step_time_s if len(shown) == num_shown else math.inf
-        if heap[0].lower_bound_s >= cutoff_s:
+    for candidate in ordered:
+        if candidate.lower_bound_s >= cutoff_s():
             break
-        if time_limit_s is not None and shown and time.monotonic() - started_s > time_limit_s:
-            open_bounds_s += [candidate.lower_bound_s for candidate in heap]
-            break
-        candidate = heapq.heappop(heap)
-        inner = best_plan(
-            setting,
-            framework,
-            candidate.mesh,
-            candidate.prices,
-            below_s=cutoff_s,
-            recompute=recompute,
-            allow_tight=allow_tight,
-        )
-        solved += 1
-        unfit += not inner.fits
-        if inner.lower_bound_s < inner.step_time_s:
-            open_bounds_s.append(inner.lower_bound_s)
-        if inner.plan is not None:
-            found = Found(inner.step_time_s, candidate.number, inner.plan, candidate.prices)
-            shown = sorted([*shown, found])[:num_shown]
+        if out_of_time():
+            open_bounds_s.append(candidate.lower_bound_s)
+            continue
+        search = MeshSearch(setting, framework, candidate, recompute, allow_tight)
+        priced = search.probe()
+        if priced is None:
+            unfit += 1
+        else:
+            keep(search, priced)
+            searches.append(search)
         if on_progress is not None:
-            on_progress(f"{solved} layouts solved of {len(candidates.expressible)}")
-    return Outcome(tuple(shown), tuple(open_bounds_s), solved, len(heap), unfit)
+            on_progress(f"{len(searches) + unfit} layouts priced of {len(ordered)}")
+
+    # Then the best cut and recompute of each, the most promising first.
+    solved = 0
+    for search in searches:
+        number, bound_s = search.candidate.number, search.candidate.lower_bound_s
+        limit_s = min(cutoff_s(), best[number].step_time_s)
+        if bound_s >= limit_s:
+            continue
+        if out_of_time():
+            open_bounds_s.append(bound_s)
+            continue
+        improved = search.improve(limit_s)
+        solved += 1
+        if improved.best is not None:
+            keep(search, improved.best)
+        if improved.lower_bound_s < min(limit_s, best[number].step_time_s):
+            open_bounds_s.append(improved.lower_bound_s)
+        if on_progress is not None:
+            on_progress(f"{solved} layouts solved of {len(searches)}")
+    shown = tuple(sorted(best.values())[:num_shown])
+    return Outcome(shown, tuple(open_bounds_s), solved, len(ordered) - solved - unfit, unfit)
 
 
 def why_not(best: Prediction, other: Prediction) -> str:

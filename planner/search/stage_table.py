@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from costmodel.memory import StageView, stage_memory
 from costmodel.price import LayerPrice
 from costmodel.setting import Mesh, Setting
-from costmodel.spec import DenseBlock, Layer, Recompute
+from costmodel.spec import DenseBlock, Recompute
 from costmodel.stage_price import StagePrice, stage_price
 from costmodel.uncertainty import memory_bounds_bytes
 
@@ -33,7 +34,7 @@ class StageTable:
 
     setting: Setting
     mesh: Mesh
-    prices: Mapping[Layer, LayerPrice]
+    prices: tuple[LayerPrice, ...]
     num_recomputed: int | None
     allow_tight: bool
     _options: dict[tuple[int, int, int], StageOption | None] = field(default_factory=dict)
@@ -44,6 +45,18 @@ class StageTable:
         if key not in self._options:
             self._options[key] = self._compute(stage, start, num_layers)
         return self._options[key]
+
+    def least_s(self, start: int, num_layers: int) -> tuple[float, float]:
+        """Forward and backward time of these layers without recomputation."""
+        forward, backward = self._prefix_sums
+        stop = start + num_layers
+        return forward[stop] - forward[start], backward[stop] - backward[start]
+
+    @cached_property
+    def _prefix_sums(self) -> tuple[list[float], list[float]]:
+        forward = itertools.accumulate((price.forward_s for price in self.prices), initial=0.0)
+        backward = itertools.accumulate((price.backward_s for price in self.prices), initial=0.0)
+        return list(forward), list(backward)
 
     def recompute_modes(self, start: int, num_layers: int, num_recomputed: int) -> tuple[Recompute, ...]:
         """The mode of each of the stage's layers: its first `num_recomputed` blocks in full."""
@@ -62,8 +75,8 @@ class StageTable:
                 self.mesh,
                 stage,
                 self.setting.model.layers[start : start + num_layers],
+                self.prices[start : start + num_layers],
                 self.recompute_modes(start, num_layers, num_recomputed),
-                self.prices,
             )
         ).peak_bytes
 
@@ -83,7 +96,7 @@ class StageTable:
         if count < 0:
             return None
         modes = self.recompute_modes(start, num_layers, count)
-        return StageOption(num_layers, count, stage_price(self.prices, layers, modes))
+        return StageOption(num_layers, count, stage_price(self.prices[start : start + num_layers], modes))
 
     def _least_recomputed(self, stage: int, start: int, num_layers: int, num_blocks: int) -> int:
         """The fewest recomputed blocks that fit, or -1. From one on, each more frees memory, so bisection is exact;
