@@ -83,6 +83,14 @@ def nearest_plan(job: Job, fixed: Layout, search: Search) -> Nearest | None:
     return None
 
 
+def with_nearest(reason: Infeasible, nearest: Nearest | None) -> Infeasible:
+    """`reason` with the nearest plan added to its sentence, where there is one."""
+    if nearest is None:
+        return reason
+    sentence = f"{reason.sentence}; nearest plan that works, {nearest.change}: {describe(nearest.plan)}"
+    return reason.model_copy(update={"sentence": sentence, "nearest": nearest.plan})
+
+
 def describe(plan: Plan) -> str:
     """A plan in half a sentence."""
     return (

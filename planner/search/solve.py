@@ -22,7 +22,7 @@ from planner.plan_file import make_plan_file
 from planner.search import baselines, sensitivity
 from planner.search.candidates import Candidates, find_candidates
 from planner.search.inner import MeshSearch, Priced
-from planner.search.nearest import describe, nearest_plan, out_of_memory
+from planner.search.nearest import nearest_plan, out_of_memory, with_nearest
 from planner.search.space import SPACE
 
 NUM_SHOWN = 6
@@ -193,6 +193,20 @@ def search(
     return Outcome(shown, tuple(open_bounds_s), solved, len(ordered) - solved - unfit, unfit)
 
 
+def fastest_plan(job: Job, fixed: Layout, *, allow_tight: bool = False) -> Plan | None:
+    """The plan `solve` would choose, without proof and report; None where nothing fits."""
+    setting, framework = setting_of(job), registry.get(job.framework)
+    outcome = search(
+        setting,
+        framework,
+        find_candidates(job, setting, framework, fixed),
+        recompute=fixed.recompute,
+        allow_tight=allow_tight,
+        num_shown=1,
+    )
+    return outcome.shown[0].plan if outcome.shown else None
+
+
 def why_not(best: Prediction, other: Prediction) -> str:
     """What makes another plan slower: the term that grows most."""
     slower_frac = other.step_time_s / best.step_time_s - 1
@@ -214,22 +228,9 @@ def _nothing_fits(
         reason = candidates.first_refusal or _no_mesh(job, fixed)
 
     def find(other: Job, layout: Layout) -> Plan | None:
-        other_setting = setting_of(other)
-        outcome = search(
-            other_setting,
-            framework,
-            find_candidates(other, other_setting, framework, layout),
-            recompute=layout.recompute,
-            allow_tight=allow_tight,
-            num_shown=1,
-        )
-        return outcome.shown[0].plan if outcome.shown else None
+        return fastest_plan(other, layout, allow_tight=allow_tight)
 
-    nearest = nearest_plan(job, fixed, find)
-    if nearest is None:
-        return reason
-    sentence = f"{reason.sentence}; nearest plan that works, {nearest.change}: {describe(nearest.plan)}"
-    return reason.model_copy(update={"sentence": sentence, "nearest": nearest.plan})
+    return with_nearest(reason, nearest_plan(job, fixed, find))
 
 
 def _no_mesh(job: Job, fixed: Layout) -> Infeasible:

@@ -1,0 +1,88 @@
+"""check(): predicts and judges one layout; what the user left out takes the framework's default."""
+
+from __future__ import annotations
+
+from costmodel.predict import predict
+from costmodel.setting import Mesh
+from costmodel.spec import Infeasible, Plan, Recompute, Verdict
+from planner.frameworks import registry
+from planner.job import Answer, Job, Layout
+from planner.plan_file import make_plan_file
+from planner.search import baselines, sensitivity
+from planner.search.nearest import Nearest, memory_shortage, nearest_plan, with_nearest
+from planner.search.solve import fastest_plan, setting_of
+from planner.search.space import divisors, even_plan
+
+
+def check(job: Job, layout: Layout) -> Answer:
+    """The prediction of the layout, with an even stage cut; or the rule it breaks.
+
+    A layout that is priced but may not fit comes back with both: its plan file, and what is missing. Where something
+    is wrong, the nearest plan that works is searched for.
+    """
+    setting, framework = setting_of(job), registry.get(job.framework)
+    plan = plan_of_layout(job, layout)
+    if isinstance(plan, Infeasible):
+        return Answer(None, _with_nearest(job, layout, plan))
+    outcome = framework.refusal(job.model, job.workload, plan) or predict(
+        job.model, job.workload, job.cluster, job.stack, plan, job.profile
+    )
+    if isinstance(outcome, Infeasible):
+        return Answer(None, _with_nearest(job, layout, outcome))
+    plan_file = make_plan_file(
+        job,
+        plan,
+        outcome,
+        certificate=None,
+        baselines=baselines.all_baselines(setting, framework),
+        sensitivities=sensitivity.to_assumed_links(setting, plan),
+    )
+    if outcome.verdict is Verdict.DOES_NOT_FIT:
+        return Answer(plan_file, _with_nearest(job, layout, memory_shortage(plan, outcome)))
+    return Answer(plan_file, None)
+
+
+def plan_of_layout(job: Job, layout: Layout) -> Plan | Infeasible:
+    """The plan that the flags describe, or why its degrees cannot be laid out."""
+    defaults, num_gpus, num_layers = (
+        registry.get(job.framework).defaults,
+        job.cluster.num_devices,
+        len(job.model.layers),
+    )
+    tp, pp = layout.tp or 1, layout.pp or 1
+    if num_gpus % (tp * pp):
+        return Infeasible(
+            rule="num_ranks",
+            sentence=f"tp x pp = {tp} x {pp} = {tp * pp} does not divide {num_gpus} GPUs; "
+            f"their product must be one of {', '.join(map(str, divisors(num_gpus)))}",
+            needed=tp * pp,
+            limit=num_gpus,
+        )
+    dp = layout.dp or num_gpus // (tp * pp)
+    if tp * pp * dp != num_gpus:
+        return Infeasible(
+            rule="num_ranks",
+            sentence=f"tp x pp x dp = {tp} x {pp} x {dp} = {tp * pp * dp}, but there are {num_gpus} GPUs; "
+            f"with tp = {tp} and pp = {pp}, dp must be {num_gpus // (tp * pp)}",
+            needed=tp * pp * dp,
+            limit=num_gpus,
+        )
+    if pp > num_layers:
+        return Infeasible(
+            rule="stages_hold_layers",
+            sentence=f"pp = {pp} stages cannot each hold one of the {num_layers} layers of {job.model.name}, "
+            f"embedding and head included; pp may be at most {num_layers}",
+            needed=pp,
+            limit=num_layers,
+        )
+    zero = layout.zero if layout.zero is not None else (defaults.zero_for(pp) if dp > 1 else 0)
+    micro_batch = layout.micro_batch or defaults.micro_batch
+    mesh = Mesh(tp, pp, dp, zero, micro_batch, 1, layout.schedule or defaults.schedule)
+    return even_plan(job.model, job.framework, mesh, Recompute(layout.recompute or defaults.recompute))
+
+
+def _with_nearest(job: Job, layout: Layout, reason: Infeasible) -> Infeasible:
+    """`reason` with the nearest plan that works: first with what the user left out chosen freely."""
+    plan = fastest_plan(job, layout)
+    nearest = Nearest(plan, "with the other choices free") if plan is not None else None
+    return with_nearest(reason, nearest or nearest_plan(job, layout, fastest_plan))
