@@ -1,0 +1,124 @@
+"""From flags to a job: defaults, what was assumed, and where each input comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from costmodel.errors import BadInputError
+from costmodel.spec import LayerSample, Precision, Profile, Provenance, Schedule, Spread
+from planner.cli.layout import read_layout
+from planner.cli.question import WorkloadFlags, build_job
+from planner.clusters.read import load_cluster
+from planner.files import write_document
+from planner.job import Job, Layout
+from planner.models.read import load_model
+
+
+def ask(
+    gpus: int = 8,
+    model: str | None = "llama-3-8b",
+    cluster: str | None = "h100-sxm",
+    profile: Path | None = None,
+    framework: str = "native",
+    **workload: int | str,
+) -> Job:
+    return build_job(gpus, model, cluster, profile, framework, WorkloadFlags(**workload))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def profile_of(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Writes a profile of one layer of a model, as if measured on a node of a cluster."""
+
+    def write(model: str, cluster: str) -> Path:
+        loaded = load_model(model)
+        spread = Spread(median_s=1e-3, low_s=1e-3, high_s=1e-3, num_samples=5)
+        sample = LayerSample(
+            layer=loaded.spec.layers[1],
+            tp=1,
+            micro_batch=1,
+            seq_len=64,
+            precision=Precision.FP32,
+            forward=spread,
+            backward=spread,
+            saved_bytes=1,
+        )
+        profile = Profile(
+            hf_config=loaded.hf_config,
+            model=loaded.spec,
+            cluster=load_cluster(cluster, 2).spec,
+            layers=(sample,),
+            collectives=(),
+            optimizer=(),
+            provenance=Provenance(
+                device="a", driver="b", backend="gloo", versions={}, date="c", num_ranks=2, threads_per_rank=1
+            ),
+        )
+        path = tmp_path / "profile.json"
+        write_document(path, profile)
+        return path
+
+    return write
+
+
+def test_unset_flags_take_defaults_that_are_named_first() -> None:
+    job = ask(gpus=64)
+    assert job.workload.global_batch == 512  # 8 sequences per GPU
+    assert job.workload.seq_len == 4096  # llama-3-8b takes 8192
+    assert job.workload.precision is Precision.BF16
+    assert job.assumptions[0] == "Defaults: --global-batch 512, --seq-len 4096, --precision bf16."
+    assert job.input_hashes.keys() == {"model", "cluster"}
+    assert job.stack.name == "native-cuda"
+
+
+def test_set_flags_are_not_named_as_defaults() -> None:
+    job = ask(global_batch=32, seq_len=1024, precision="fp32")
+    assert (job.workload.global_batch, job.workload.seq_len, job.workload.precision) == (32, 1024, Precision.FP32)
+    assert not any("Defaults" in sentence for sentence in job.assumptions)
+
+
+def test_a_short_model_and_a_device_without_bf16_change_the_defaults() -> None:
+    job = ask(model="llama-demo-6m", cluster="v100-sxm-32gb")
+    assert (job.workload.seq_len, job.workload.precision) == (128, Precision.FP32)
+
+
+def test_a_framework_brings_its_stack() -> None:
+    assert ask(framework="megatron").stack.name == "megatron-core"
+
+
+def test_a_profile_brings_model_machine_and_workload(profile_of: Callable[[str, str], Path]) -> None:
+    path = profile_of("llama-demo-6m", "h100-sxm")
+    job = ask(gpus=64, model=None, cluster=None, profile=path)
+    assert job.model == load_model("llama-demo-6m").spec
+    assert (job.workload.seq_len, job.workload.precision) == (64, Precision.FP32)  # as measured
+    assert job.cluster.num_devices == 64
+    assert any("link between nodes is assumed" in sentence for sentence in job.assumptions)
+    assert job.input_hashes.keys() == {"profile"}
+
+
+def test_with_neither_model_nor_cluster_the_profile_of_this_folder_is_used(
+    profile_of: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(profile_of("llama-demo-6m", "h100-sxm").parent)
+    assert ask(gpus=2, model=None, cluster=None).profile is not None
+    assert ask(gpus=2).profile is None
+
+
+def test_another_model_than_the_profiled_one_is_said(profile_of: Callable[[str, str], Path]) -> None:
+    job = ask(gpus=2, cluster=None, profile=profile_of("llama-demo-6m", "h100-sxm"))
+    assert any("No layer of llama-3-8b was measured" in sentence for sentence in job.assumptions)
+    assert job.workload.seq_len == 4096
+
+
+def test_a_profile_of_another_device_than_the_cluster_is_refused(profile_of: Callable[[str, str], Path]) -> None:
+    path = profile_of("llama-demo-6m", "h100-sxm")
+    assert ask(profile=path).cluster.tiers == load_cluster("h100-sxm", 8).spec.tiers
+    with pytest.raises(BadInputError, match="measured on NVIDIA H100 80GB HBM3, but --cluster b200"):
+        ask(cluster="b200", profile=path)
+
+
+def test_layout_flags() -> None:
+    flags = {"tp": 2, "cp": 1, "pp": None, "zero": 3, "schedule": "gpipe", "recompute": "full"}
+    assert read_layout(flags) == Layout(tp=2, cp=1, zero=3, schedule=Schedule.GPIPE, recompute="full")
