@@ -61,7 +61,9 @@ def plan_file_object(file: PlanFile) -> dict[str, Any]:
 
 def plan_object(plan: Plan) -> dict[str, Any]:
     """The plan with its recompute in one word, its id, and every field of its own."""
-    return {**plan.model_dump(mode="json", exclude={"schema"}), "recompute": plan.recompute, "plan_id": plan.plan_id}
+    fields = plan.model_dump(mode="json")
+    del fields["schema"]
+    return {**fields, "recompute": plan.recompute, "plan_id": plan.plan_id}
 
 
 def prediction_object(prediction: Prediction) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from costmodel import units
-from costmodel.spec import Baseline, Infeasible, PlanFile
+from costmodel.spec import Baseline, Infeasible, Plan, PlanFile
 from planner.cli.console import STYLES, line, table
 from planner.cli.summaries import print_assumptions
 from planner.job import Answer
@@ -23,8 +23,8 @@ def print_answer(console: Console, answer: Answer, assumptions: tuple[str, ...],
         print_infeasible(console, answer.infeasible)
     if answer.plan_file is not None:
         print_plan_file(console, answer.plan_file)
-        if path is not None and answer.infeasible is None:
-            print_next(console, answer.plan_file, path)
+        if path is not None:
+            print_next(console, answer.plan_file, path, runs=answer.infeasible is None)
 
 
 def print_plan_file(console: Console, file: PlanFile) -> None:
@@ -59,25 +59,31 @@ def print_plan_file(console: Console, file: PlanFile) -> None:
 
 
 def print_infeasible(console: Console, infeasible: Infeasible) -> None:
-    """Why nothing fits, how much is missing, and the nearest plan that would."""
-    console.print(line(f"NOT FEASIBLE ({infeasible.rule}): {infeasible.sentence}", STYLES["DOES_NOT_FIT"]))
-    if infeasible.missing_bytes is not None:
-        where = "" if infeasible.stage is None else f" in stage {infeasible.stage}"
-        console.print(line(f"Missing: {units.format_bytes(infeasible.missing_bytes)}{where}."))
+    """Why nothing fits, and the flags of the nearest plan that would."""
+    console.print(line(f"NOT FEASIBLE ({infeasible.rule}): {infeasible.sentence}.", STYLES["DOES_NOT_FIT"]))
     if infeasible.nearest is not None:
-        plan = infeasible.nearest
-        console.print(
-            line(f"Nearest that works: {sentences.layout_short(plan)} on {plan.num_ranks} ranks ({plan.framework}).")
-        )
+        console.print(line(f"Flags of the nearest plan: {layout_flags(infeasible.nearest)}"))
 
 
-def print_next(console: Console, file: PlanFile, path: Path) -> None:
-    """The commands that come next: a plan for one node of native ranks can be run here, another is handed on."""
+def layout_flags(plan: Plan) -> str:
+    """The flags with which `check` and `solve` name the layout of `plan`, as far as flags can say it."""
+    flags = f"--tp {plan.tp} --pp {plan.pp} --dp {plan.dp} --zero {plan.zero} --micro-batch {plan.micro_batch}"
+    if plan.pp > 1:
+        flags += f" --schedule {plan.schedule.value}"
+    return flags if plan.recompute == "mixed" else f"{flags} --recompute {plan.recompute}"
+
+
+def print_next(console: Console, file: PlanFile, path: Path, *, runs: bool) -> None:
+    """The commands that come next.
+
+    A plan for one node of native ranks can be run here and another is handed on; one that does not fit (`runs` is
+    false) can be reported on.
+    """
     framework = file.plan.framework
     here = framework == "native" and file.plan.num_ranks <= file.cluster.devices_per_node
     use = f"planner run {path}" if here else f"planner export {path} --to {framework}"
     console.print()
-    console.print(line(f"Written to {path}. Next: `planner report {path}` or `{use}`."))
+    console.print(line(f"Written to {path}. Next: `planner report {path}`{f' or `{use}`' if runs else ''}."))
 
 
 def _baseline_sentence(baseline: Baseline, file: PlanFile) -> str:

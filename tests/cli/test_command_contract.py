@@ -115,6 +115,19 @@ def test_object_of_a_layout_that_does_not_fit(planner) -> None:
     assert data["missing_bytes"] > 900e9
 
 
+def test_a_layout_that_does_not_fit_names_the_nearest_that_does(planner, tmp_path: Path) -> None:
+    # 8.03e9 parameters x 16 bytes = 128e9 bytes on every GPU without ZeRO, above the 84e9 that one may allocate.
+    flags = ("--gpus", 8, "--model", "llama-3-8b", "--cluster", "h100-sxm", "--zero", 0, "--tp", 1, "--pp", 1)
+    outcome = planner("check", *flags, "--json")
+    assert outcome.code == 3
+    nearest = outcome.json["nearest"]
+    assert nearest.keys() >= PLAN
+    degrees = [f"--{name}={nearest[name]}" for name in ("tp", "pp", "dp", "zero", "schedule")]
+    again = planner("check", *flags[:6], *degrees, f"--micro-batch={nearest['micro_batch']}", "--json")
+    assert again.code == 0, again.stdout
+    assert again.json["verdict"] == "FITS"
+
+
 def test_object_of_show(planner) -> None:
     outcome = planner("show", "llama-3-8b", "--json")
     assert outcome.code == 0
