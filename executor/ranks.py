@@ -16,6 +16,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -131,6 +132,9 @@ class RankGroup:
     def close(self) -> None:
         """End the workers; they leave their process group first."""
         for pipe in self._pipes:
+            # Not by closing the pipe: groups that were forked later hold a copy of this end.
+            with suppress(OSError):
+                pipe.send(None)
             pipe.close()
         for worker in self._workers:
             worker.join()

@@ -74,11 +74,8 @@ def work(
 
 
 def _next_call(pipe: Connection) -> Call | None:
-    """The parent's next call; None once it has closed the pipe. No rank leaves while another still works."""
-    try:
-        call: Call = pipe.recv()
-    except EOFError:
-        return None
+    """The parent's next call; None when it ends the group. No rank leaves while another still works."""
+    call: Call | None = pipe.recv()
     return call
 
 
@@ -134,16 +131,24 @@ class _Report:
     def _for_parent(self, error: BaseException) -> PlannerError:
         if isinstance(error, PlannerError):
             return error
-        if isinstance(error, torch.OutOfMemoryError | MemoryError):
-            return RunFailedError(f"{self._who} ran out of memory: {_first_line(error)}")
-        sentence = f"{self._who} failed: {type(error).__name__}: {_first_line(error)}"
-        if isinstance(error, dist.DistError) or _is_lost_connection(error):
+        cause = _root_cause(error)
+        if isinstance(cause, torch.OutOfMemoryError | MemoryError):
+            return RunFailedError(f"{self._who} ran out of memory: {_first_line(cause)}")
+        sentence = f"{self._who} failed: {type(cause).__name__}: {_first_line(cause)}"
+        if isinstance(cause, dist.DistError) or _is_lost_connection(cause):
             return LostPeerError(sentence)
         return RunFailedError(f"{sentence}\n{''.join(traceback.format_exception(error))}")
 
 
+def _root_cause(error: BaseException) -> BaseException:
+    """What was raised first; torch's pipelining wraps errors of a stage in its own."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
 def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), "no reason given")
+    return next((line for line in str(error).splitlines() if line.strip()), "no reason given")
 
 
 def _is_lost_connection(error: BaseException) -> bool:

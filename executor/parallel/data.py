@@ -50,7 +50,8 @@ class DataParallel:
         if not self._wrapped:
             return
         assert isinstance(self._stage, FSDPModule)
-        self._stage.set_is_last_backward(is_last)
+        # To FSDP every backward pass is the last (its default). Else it would prefetch by the order of all forward
+        # passes since the step began, and gather a layer that no pass needs.
         self._stage.set_requires_gradient_sync(is_last or self._zero >= 2)
         self._stage.set_reshard_after_backward(is_last or self._zero == 3)
 
