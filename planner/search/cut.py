@@ -48,7 +48,7 @@ def best_cut(
     tick_s = below_s / TICKS
 
     def ticks(time_s: float) -> int:
-        return min(int(time_s / tick_s), 2 * TICKS)
+        return min(int(time_s / tick_s), 4 * TICKS)
 
     bounds = SCHEDULES[mesh.schedule].bound_rows(mesh.pp, mesh.num_microbatches)
     windows = _windows(table, bounds, below_s)
@@ -83,6 +83,11 @@ def best_cut(
     model.add(starts[-1] + sizes[-1] == total)
     if excluded:
         model.add_forbidden_assignments(sizes, excluded)
+
+    # Whatever the cut, the stages together do all the work: without this the relaxation knows no bubble.
+    least_forward_s, least_backward_s = table.least_s(0, total)
+    model.add(sum(forward) >= ticks(least_forward_s) - mesh.pp)
+    model.add(sum(backward) >= ticks(least_backward_s) - mesh.pp)
 
     # The pipeline is bounded by every row; the first stage ends last, then reduces gradients and steps.
     pipeline = model.new_int_var(0, TICKS, "pipeline")

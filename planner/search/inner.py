@@ -21,7 +21,7 @@ MAX_CUTS = 40
 """Cuts simulated per mesh and recompute rule before the remaining gap is reported instead of closed."""
 BALANCE_FRAC = 1e-3
 """How exactly the first cut balances the stages: it only starts the search."""
-DETERMINISTIC_LIMIT = 5.0
+DETERMINISTIC_LIMIT = 1.0
 """CP-SAT's own unit of work per cut, so that the same input stops at the same place."""
 
 
@@ -61,20 +61,24 @@ class MeshSearch:
                 return self._price(table, cut)
         return None
 
-    def improve(self, below_s: float) -> Improved:
-        """The fastest plan with a step time below `below_s`, which must be finite."""
+    def improve(self, below_s: float, needed_s: float) -> Improved:
+        """A faster plan than `below_s`, which must be finite, and a bound.
+
+        Cuts are tried until none can be below `needed_s` (the best plan of all meshes) any more: what is slower is
+        an alternative, and good enough without proof.
+        """
         best: Priced | None = None
         best_s = bound_s = below_s
         for num_recomputed in self._recompute_rules():
             if num_recomputed and self._recompute_bound_s(num_recomputed) >= best_s:
                 break
-            found = self._best_cut(self._table(num_recomputed), best_s)
+            found = self._best_cut(self._table(num_recomputed), best_s, needed_s)
             bound_s = min(bound_s, found.lower_bound_s)
             if found.best is not None:
                 best, best_s = found.best, found.best.step_time_s
         return Improved(best, min(bound_s, best_s))
 
-    def _best_cut(self, table: StageTable, below_s: float) -> Improved:
+    def _best_cut(self, table: StageTable, below_s: float, needed_s: float) -> Improved:
         if table.mesh.pp == 1:
             whole = (len(self.setting.model.layers),)
             only = self._price(table, whole) if reach(table) is not None else None
@@ -93,8 +97,8 @@ class MeshSearch:
             priced = self._price(table, cut.num_layers)
             if priced.step_time_s < best_s:
                 best, best_s = priced, priced.step_time_s
-            if bound_s >= best_s:
-                return Improved(best, best_s)
+            if bound_s >= min(best_s, needed_s):
+                return Improved(best, min(bound_s, best_s))
         return Improved(best, bound_s)
 
     def _recompute_rules(self) -> tuple[int | None, ...]:

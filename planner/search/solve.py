@@ -181,7 +181,7 @@ def search(
         if out_of_time():
             open_bounds_s.append(bound_s)
             continue
-        improved = search.improve(limit_s)
+        improved = search.improve(limit_s, min(best.values()).step_time_s)
         solved += 1
         if improved.best is not None:
             keep(search, improved.best)
