@@ -8,6 +8,7 @@ from pathlib import Path
 from costmodel.errors import BadInputError
 from costmodel.spec import Measurement, PlanFile
 from planner.cli.console import OnProgress, note
+from planner.cli.device import find_device
 
 SHIPPED_TEXT = Path(__file__).parents[1] / "data" / "liberty.txt"
 """Public-domain English prose, for runs without data of their own."""
@@ -46,6 +47,10 @@ def train(
 ) -> Measurement | None:
     """Run `steps` steps; returns what was measured, or None on ranks of a launcher other than 0."""
     from executor.run import run
+
+    planned, here = plan_file.cluster.device, find_device(device)
+    if planned.kind is not here and is_reporting_rank():
+        note(f"the plan was made for {planned.name}, but runs on {here.value} here: its prediction does not hold")
 
     def on_step(step: int, loss: float, step_time_s: float) -> None:
         on_progress((step + 1) / steps, f"step {step + 1} of {steps}, loss {loss:.3f}, {step_time_s:.2f} s")

@@ -121,3 +121,10 @@ def test_demo(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     assert "llama-3-8b" in page
     assert "llama-demo-6m" in page
+
+
+def test_a_plan_for_gpus_may_run_on_a_cpu_with_a_warning(tmp_path: Path) -> None:
+    shell(tmp_path, "solve", "--gpus", 1, "--model", "llama-demo-6m", "--cluster", "h100-sxm", "--precision", "fp32")
+    done = shell(tmp_path, "run", "plan.json", "--steps", 2, "--device", "cpu", "--json")
+    assert "its prediction does not hold" in done.stderr
+    assert json.loads(done.stdout)["within_interval"] is False

@@ -1,0 +1,91 @@
+"""`planner show`: every kind of file it understands, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from planner.clusters.read import load_cluster
+from planner.models.read import load_model
+
+CLUSTER = """\
+schema: cluster/1
+name: mine
+device: l40s
+num_devices: 4
+tiers: [{name: node, num_devices: 4, link: pcie, bandwidth_bytes_per_s: 24 GB/s, latency_s: 5 us, source: assumed}]
+"""
+
+
+def test_a_config_file_its_folder_and_the_preset_say_the_same(planner, tmp_path: Path) -> None:
+    folder = tmp_path / "llama-demo-6m.d"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(load_model("llama-demo-6m").hf_config))
+    objects = [planner("show", text, "--json").json for text in (folder, folder / "config.json", "llama-demo-6m")]
+    for found in objects:
+        assert found["kind"] == "model"
+        assert found["params_total"] == 6426880
+        assert found["params_by_part"] == {"embedding": 65536, "blocks": 6295552, "head": 65792}
+
+
+def test_what_a_config_leaves_out_is_said(planner, tmp_path: Path) -> None:
+    config = {**load_model("llama-demo-6m").hf_config, "num_key_value_heads": None}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert "num_key_value_heads is not given" in planner("show", "config.json").stdout
+    assert len(planner("show", "config.json", "--json").json["assumptions"]) == 1
+
+
+def test_clusters_as_yaml_json_and_preset(planner, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(CLUSTER)
+    (tmp_path / "mine.json").write_text(load_cluster("b200", 16).spec.to_json())
+    mine = planner("show", "mine.yaml", "--json").json
+    assert (mine["kind"], mine["num_devices"], mine["device"]["name"]) == ("cluster", 4, "NVIDIA L40S")
+    assert planner("show", "mine.json", "--json").json["num_devices"] == 16
+    preset = planner("show", "h100-sxm", "--json").json
+    assert [tier["num_devices"] for tier in preset["tiers"]] == [8, 16]
+    assert preset["memory_limit_bytes"] < preset["device"]["memory_bytes"]
+    assert "NVIDIA L40S" in planner("show", "mine.yaml").stdout
+
+
+def test_a_plan_is_shown_as_solve_shows_it(planner) -> None:
+    solved = planner("solve", "--gpus", 1, "--model", "llama-demo-6m", "--cluster", "h100-sxm", "--json").json
+    shown = planner("show", "plan.json", "--json").json
+    assert shown["kind"] == "plan"
+    assert all(shown[key] == solved[key] for key in shown if key != "kind")
+    assert "FITS" in planner("show", "plan.json").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "named"),
+    [
+        ("topo.txt", "\tGPU0\tGPU1\nGPU0\t X \tNV18\n", "not understood by this version"),
+        ("other.json", '{"schema": "topology/1"}', "'topology/1'"),
+        ("binary", "\x00\x01", "binary"),
+    ],
+)
+def test_what_is_not_understood_is_refused(planner, tmp_path: Path, name: str, content: str, named: str) -> None:
+    (tmp_path / name).write_text(content)
+    outcome = planner("show", name)
+    assert outcome.code == 2
+    assert named in outcome.stderr
+
+
+def test_a_hostile_name_cannot_steer_the_terminal(planner, tmp_path: Path) -> None:
+    folder = tmp_path / "evil\x1b[2J\u202e[bold]"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(load_model("llama-demo-6m").hf_config))
+    outcome = planner("show", folder)
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.stdout
+    assert "\u202e" not in outcome.stdout
+    assert "[bold]" in outcome.stdout
+
+
+def test_narrow_terminals_and_no_colour(planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for name in ("llama-3-8b", "h100-sxm"):
+        lines = planner("show", name).stdout.splitlines()
+        assert max(map(len, lines)) <= 40
