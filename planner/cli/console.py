@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from rich.console import Console
@@ -26,9 +27,10 @@ def out() -> Console:
     return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
 
 
+@cache
 def err() -> Console:
-    """The console of messages and progress."""
-    return Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
+    """The console of messages and progress: one, so that a message does not tear a progress bar."""
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def note(message: str) -> None:

@@ -159,7 +159,7 @@ def check_precision(precision: str, cluster: ClusterSpec) -> Precision:
 
 
 def _default_seq_len(model: ModelSpec, profile: Profile | None) -> int:
-    if profile is not None and profile.model == model:
+    if profile is not None and profile.layers and profile.model == model:
         return profile.layers[0].seq_len
     return min(model.max_seq_len or DEFAULT_SEQ_LEN, DEFAULT_SEQ_LEN)
 
