@@ -18,7 +18,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP)  ## profile, solve, train and report on this computer (under two minutes after set-up)
-	$(BIN)/planner demo --force
+	$(BIN)/planner demo
 
 test: $(STAMP)  ## the fast tests
 	$(RUN_TESTS) -m 'not slow and not gpu'
