@@ -12,14 +12,12 @@ PREFETCHED_LAYERS = 2
 def item(view: StageView) -> MemoryItem:
     """The whole stage in compute precision while ZeRO-1 or -2 of an fp32-storing stack runs; two layers under ZeRO-3.
 
-    In a pipeline a stage keeps what it gathered until its last backward, under ZeRO-3 as well. Replicated weights
-    are gathered only where they must be cast.
+    Replicated weights are cast only where they compute in another precision.
     """
     mesh, stack = view.mesh, view.setting.stack
     whole_bytes = view.compute_bytes * view.num_params
     if mesh.zero == 3:
-        two_layers_bytes = PREFETCHED_LAYERS * view.compute_bytes * view.largest_layer_params
-        size_bytes = min(two_layers_bytes, whole_bytes) if mesh.pp == 1 else whole_bytes
+        size_bytes = min(PREFETCHED_LAYERS * view.compute_bytes * view.largest_layer_params, whole_bytes)
     elif stack.weights_stored_in_fp32 and (mesh.zero > 0 or view.compute_bytes < 4):
         size_bytes = whole_bytes
     else:

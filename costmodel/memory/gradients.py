@@ -7,7 +7,7 @@ from costmodel.spec import MemoryItem, Source
 
 
 def item(view: StageView) -> MemoryItem:
-    """Whole through accumulation under ZeRO-0 and -1 (and in a pipeline, which reduces once), sharded under 2 and 3.
+    """Whole through accumulation under ZeRO-0 and -1, sharded under 2 and 3.
 
     When the optimizer steps, ZeRO-1 and above hold the reduced shard. While they are reduced, the gradients of the
     largest layer stand whole beside it.
@@ -17,10 +17,9 @@ def item(view: StageView) -> MemoryItem:
     whole_bytes = bytes_per_param * view.num_params
     shard_bytes = whole_bytes // (view.shards if mesh.zero > 0 else 1)
     reduced_bytes = bytes_per_param * view.largest_layer_params if mesh.dp > 1 else 0
-    accumulates_whole = mesh.zero < 2 or mesh.pp > 1
     return MemoryItem(
         name="gradients",
-        steady_bytes=whole_bytes if accumulates_whole else min(shard_bytes + reduced_bytes, whole_bytes),
+        steady_bytes=whole_bytes if mesh.zero < 2 else min(shard_bytes + reduced_bytes, whole_bytes),
         first_step_bytes=shard_bytes,
         checkpoint_bytes=0,
         source=Source.ANALYTIC,

@@ -35,6 +35,8 @@ class SoftwareStack(Document):
     """Share of the gradient reduction that hides behind the backward pass of the last micro-batch."""
     param_gather_overlap_frac: float = Field(ge=0, le=1)
     """Share of the ZeRO-3 traffic of a micro-batch that hides behind its compute."""
+    reduces_whole_gradients_each_microbatch: bool
+    """Whether ZeRO-0 without a pipeline reduces gradients after every micro-batch instead of once per step."""
     launch_s_per_layer: float = Field(ge=0)
     """Host time to launch one block's pass; compute below it does not get faster."""
     step_overhead_s: float = Field(ge=0)

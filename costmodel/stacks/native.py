@@ -20,6 +20,7 @@ NATIVE_CUDA = SoftwareStack(
     logits_bytes_per_logit={Precision.BF16: 8.0, Precision.FP32: 8.0},
     grad_reduce_overlap_frac=0.2,
     param_gather_overlap_frac=0.2,
+    reduces_whole_gradients_each_microbatch=False,
     launch_s_per_layer=1e-3,
     step_overhead_s=9e-3,
     allocator_slack_frac=0.06,

@@ -7,9 +7,7 @@
     3                                all-gather parameters in forward and backward,
                                      reduce-scatter gradients in backward
 
-In a pipeline torch reduces gradients once, after the last micro-batch, whatever the stage, and parameters gathered
-for the first micro-batch stay until then; so there stages 2 and 3 pay what stage 1 pays, and stage 3 gathers once
-more before the first backward pass.
+Some frameworks reduce whole gradients after every micro-batch under stage 0 as well; their stack says so.
 """
 
 from __future__ import annotations
@@ -23,39 +21,41 @@ TERM = "zero_traffic"
 
 
 def per_microbatch(view: LayerView, forward_s: float, backward_s: float) -> PassPrice:
-    """Exposed traffic of stages 2 and 3 next to passes of `forward_s` and `backward_s` of compute.
+    """Exposed traffic of a micro-batch next to passes of `forward_s` and `backward_s` of compute.
 
     exposed = traffic - overlap x min(compute, traffic), with the overlap that the stack achieves.
     """
-    mesh, stack = view.mesh, view.setting.stack
-    if mesh.zero < 2 or mesh.pp > 1:
-        return PassPrice(TERM, 0.0, 0.0, Source.ANALYTIC, repeated_in_recompute=False)
-    gather, scatter = _gather(view), _dp(view, Collective.REDUCE_SCATTER, stack.grad_bytes_per_param)
-    gather_s = gather.time_s if mesh.zero == 3 else 0.0
-    overlap_frac = stack.param_gather_overlap_frac
+    gather, reduce = _gather(view), _reduce(view)
+    gather_s = gather.time_s if view.mesh.zero == 3 else 0.0
+    reduce_s = reduce.time_s if _reduces_each_microbatch(view) else 0.0
+    overlap_frac = view.setting.stack.param_gather_overlap_frac
     return PassPrice(
         TERM,
         _exposed_s(gather_s, forward_s, overlap_frac),
-        _exposed_s(gather_s + scatter.time_s, backward_s, overlap_frac),
-        Source.worst(gather.source, scatter.source),
+        _exposed_s(gather_s + reduce_s, backward_s, overlap_frac),
+        Source.worst(gather.source, reduce.source),
         repeated_in_recompute=False,
     )
 
 
 def per_step(view: LayerView, backward_s: float) -> StepPrice:
     """Exposed traffic once per step; the reduction may hide behind the last backward pass of `backward_s`."""
-    mesh, stack = view.mesh, view.setting.stack
-    gather = _gather(view)
-    gather_s = gather.time_s if mesh.zero > 0 else 0.0
-    if mesh.pp == 1 and mesh.zero == 3:
-        gather_s = 0.0
-    if mesh.pp > 1 and mesh.zero == 3:
-        gather_s *= 2
-    op = Collective.ALL_REDUCE if mesh.zero == 0 else Collective.REDUCE_SCATTER
-    reduce = _dp(view, op, stack.grad_bytes_per_param)
-    reduce_s = reduce.time_s if mesh.zero < 2 or mesh.pp > 1 else 0.0
-    exposed_s = _exposed_s(reduce_s, backward_s, stack.grad_reduce_overlap_frac)
+    gather, reduce = _gather(view), _reduce(view)
+    gather_s = gather.time_s if view.mesh.zero in (1, 2) else 0.0
+    reduce_s = 0.0 if _reduces_each_microbatch(view) else reduce.time_s
+    exposed_s = _exposed_s(reduce_s, backward_s, view.setting.stack.grad_reduce_overlap_frac)
     return StepPrice(TERM, Source.worst(gather.source, reduce.source), before_s=gather_s, after_s=exposed_s)
+
+
+def _reduces_each_microbatch(view: LayerView) -> bool:
+    if view.mesh.zero >= 2:
+        return True
+    return view.mesh.zero == 0 and view.mesh.pp == 1 and view.setting.stack.reduces_whole_gradients_each_microbatch
+
+
+def _reduce(view: LayerView) -> Timed:
+    op = Collective.ALL_REDUCE if view.mesh.zero == 0 else Collective.REDUCE_SCATTER
+    return _dp(view, op, view.setting.stack.grad_bytes_per_param)
 
 
 def _gather(view: LayerView) -> Timed:
