@@ -1,0 +1,1 @@
+"""What the project measures about itself: `python -m benchmarks` runs all of it."""

@@ -1,0 +1,112 @@
+"""How well step time and peak memory of local runs are predicted from a profile, over many layouts.
+
+Run with `python -m benchmarks.local_accuracy`. Nothing is fitted to these runs: the profile times layers, collectives
+and the optimizer apart, before any training. Each layout is predicted, then trained for a few steps, twice, with a
+profile of its own each time. Raw samples go to `benchmarks/results/local_accuracy.json`; the half-width that
+`costmodel/uncertainty.py` takes for measured shares is the 90th percentile of the errors found there.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import statistics
+import sys
+import tempfile
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from costmodel.spec import DeviceKind, Schedule
+from planner.check import check
+from planner.cli.profiling import ProfileChoices, choose, measure_here
+from planner.cli.question import WorkloadFlags, build_job
+from planner.cli.training import train
+from planner.files import write_document
+from planner.job import Layout
+from planner.models.presets import DEMO_MODEL
+from planner.models.read import load_model
+
+RESULTS = Path(__file__).parent / "results" / "local_accuracy.json"
+NUM_RANKS = 2
+NUM_ROUNDS = 2
+STEPS = 12
+PROFILE_BUDGET_S = 20.0
+
+LAYOUTS = (
+    *(Layout(dp=2, zero=zero, micro_batch=size) for zero in range(4) for size in (2, 8)),
+    Layout(dp=2, zero=0, micro_batch=4, recompute="full"),
+    Layout(tp=2, micro_batch=4),
+    Layout(tp=2, micro_batch=8),
+    Layout(pp=2, micro_batch=2, schedule=Schedule.ONE_F_ONE_B),
+    Layout(pp=2, micro_batch=4, schedule=Schedule.ONE_F_ONE_B),
+    Layout(pp=2, micro_batch=2, schedule=Schedule.GPIPE),
+)
+
+
+def main() -> int:
+    """Measure all layouts and print one line each."""
+    samples = [sample for number in range(NUM_ROUNDS) for sample in one_round(number)]
+    errors = sorted(abs(sample["time_error_frac"]) for sample in samples)
+    record = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": platform.processor() or platform.machine(),
+        "versions": {name: metadata.version(name) for name in ("parallelism-planner", "torch", "transformers")},
+        "model": DEMO_MODEL,
+        "samples": samples,
+        "time_error_median_frac": statistics.median(errors),
+        "time_error_p90_frac": errors[int(0.9 * (len(errors) - 1))],
+        "memory_error_largest_frac": max(abs(sample["memory_error_frac"]) for sample in samples),
+    }
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(record, indent=1) + "\n")
+    say(f"time: median error {record['time_error_median_frac']:.1%}, p90 {record['time_error_p90_frac']:.1%}")
+    say(f"memory: largest error {record['memory_error_largest_frac']:.1%}")
+    return 0
+
+
+def one_round(number: int) -> list[dict[str, Any]]:
+    """Profile once, then predict and train each layout."""
+    model = load_model(DEMO_MODEL)
+    defaults = choose(model, DeviceKind.CPU, NUM_RANKS, None, None)
+    choices = ProfileChoices(DeviceKind.CPU, NUM_RANKS, defaults.seq_len, defaults.precision, PROFILE_BUDGET_S)
+    profile = measure_here(model, choices, lambda *_: None)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "profile.json"
+        write_document(path, profile)
+        job = build_job(NUM_RANKS, None, None, path, "native", WorkloadFlags())
+    samples = []
+    for layout in LAYOUTS:
+        plan_file = check(job, layout).plan_file
+        assert plan_file is not None, layout
+        measured = train(plan_file, None, steps=STEPS, seed=0, lr=3e-4, device="cpu", on_progress=lambda *_: None)
+        assert measured is not None
+        prediction = plan_file.prediction
+        sample = {
+            "round": number,
+            "layout": {name: str(value) for name, value in layout.fixed().items()},
+            "predicted_s": prediction.step_time_s,
+            "measured_s": measured.step_time_median_s,
+            "step_times_s": measured.step_times_s,
+            "time_error_frac": prediction.step_time_s / measured.step_time_median_s - 1,
+            "predicted_bytes": [stage.peak_bytes for stage in prediction.stages],
+            "measured_bytes": measured.peak_memory_bytes,
+            "memory_error_frac": prediction.peak_memory_bytes / max(measured.peak_memory_bytes) - 1,
+        }
+        samples.append(sample)
+        say(
+            f"{sample['layout']}: predicted {sample['predicted_s']:.3f} s, measured {sample['measured_s']:.3f} s "
+            f"({sample['time_error_frac']:+.1%}); memory {sample['memory_error_frac']:+.1%}"
+        )
+    return samples
+
+
+def say(text: str) -> None:
+    """One line on stdout."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
