@@ -19,10 +19,14 @@ from costmodel.spec import Layer, LayerSample, ModelSpec
 from profiler.contract import DTYPES, LayerFactory, ProfileRequest
 from profiler.rounds import Times, spread_of_ranks
 from profiler.saved import SavedBytes
-from profiler.stopwatch import Stopwatch, stopwatch
+from profiler.stopwatch import Stopwatch
 
-MAX_COPIES = 3
-"""Blocks of one kind in a slice: together with embedding and head more than a cache holds, yet quick to pass."""
+WORKING_SET_BYTES = 128 * 1024**2
+"""Weights and gradients of the copies of one kind of layer: several times a last-level cache of some 36 MiB, so that a
+layer's own have left it when its turn comes again. On such a processor a slice of 1.2 times the cache was 7 % to 11 %
+too fast for the whole model."""
+MIN_COPIES = 2
+"""Copies of a layer that is larger than that, if the model has as many."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,16 @@ class LayerCase:
     micro_batch: int
 
 
-def slice_indices(model: ModelSpec, max_copies: int = MAX_COPIES) -> dict[Layer, list[int]]:
-    """For each distinct layer the positions (in `model.layers`) of the first copies of it, at most `max_copies`."""
+def slice_indices(model: ModelSpec, tp: int, bytes_per_number: int) -> dict[Layer, list[int]]:
+    """For each distinct layer the positions (in `model.layers`) of the copies of it that the slice holds.
+
+    The first copies, as many as make up `WORKING_SET_BYTES` on one of `tp` ranks, or all that the model has.
+    """
     indices: dict[Layer, list[int]] = {}
     for index, layer in enumerate(model.layers):
         copies = indices.setdefault(layer, [])
-        if len(copies) < max_copies:
+        copy_bytes = 2 * layer.num_params(tp) * bytes_per_number
+        if len(copies) < max(MIN_COPIES, -(-WORKING_SET_BYTES // copy_bytes)):
             copies.append(index)
     return indices
 
@@ -47,18 +55,19 @@ def slice_indices(model: ModelSpec, max_copies: int = MAX_COPIES) -> dict[Layer,
 class LayerTimer:
     """The layers of all cases on one rank, ready to be timed in rounds."""
 
-    def __init__(self, request: ProfileRequest, layers: LayerFactory, device: torch.device) -> None:
-        self._distinct = slice_indices(request.model)
-        self._slices = {tp: ModelSlice(self._distinct, tp, request, layers, device) for tp in request.tp_degrees}
+    def __init__(self, request: ProfileRequest, layers: LayerFactory, device: torch.device, watch: Stopwatch) -> None:
+        self._slices = {tp: ModelSlice(tp, request, layers, device) for tp in request.tp_degrees}
         self._batches = [(tp, micro_batch) for micro_batch in request.micro_batches for tp in request.tp_degrees]
         self.cases = [
-            LayerCase(layer, tp, micro_batch) for tp, micro_batch in self._batches for layer in self._distinct
+            LayerCase(layer, tp, micro_batch)
+            for tp, micro_batch in self._batches
+            for layer in dict.fromkeys(request.model.layers)
         ]
         self._inputs = {
             micro_batch: layers.example_input(0, micro_batch, request.seq_len, device, DTYPES[request.precision])
             for micro_batch in request.micro_batches
         }
-        self._watch = stopwatch(device)
+        self._watch = watch
 
     def saved_bytes(self) -> list[int]:
         """Bytes kept for backward, one per case."""
@@ -79,17 +88,12 @@ class LayerTimer:
 class ModelSlice:
     """A few layers of the model, in their order, as one of `tp` ranks holds them."""
 
-    def __init__(
-        self,
-        distinct: dict[Layer, list[int]],
-        tp: int,
-        request: ProfileRequest,
-        layers: LayerFactory,
-        device: torch.device,
-    ) -> None:
-        order = sorted((index, kind) for kind, copies in enumerate(distinct.values()) for index in copies)
+    def __init__(self, tp: int, request: ProfileRequest, layers: LayerFactory, device: torch.device) -> None:
+        dtype = DTYPES[request.precision]
+        copies = slice_indices(request.model, tp, dtype.itemsize)
+        order = sorted((index, kind) for kind, indices in enumerate(copies.values()) for index in indices)
         self._kinds = [kind for _, kind in order]
-        self._modules = [layers.build_layer(index, tp, device, DTYPES[request.precision]).train() for index, _ in order]
+        self._modules = [layers.build_layer(index, tp, device, dtype).train() for index, _ in order]
         self._loss = layers.loss
         self._targets: dict[torch.Size, Tensor] = {}
 

@@ -15,6 +15,7 @@ from profiler.kernels import KernelCase, KernelTimer
 from profiler.layers import LayerCase, LayerTimer
 from profiler.optimizer import OptimizerTimer, parameter_counts
 from profiler.rounds import RoundPolicy, Times, run_rounds
+from profiler.stopwatch import stopwatch
 
 SHARES = {"kernels": 0.1, "layers": 0.5, "collectives": 0.3, "optimizer": 0.1}
 """Shares of the time budget, in the order of measuring. A single rank spends that of the collectives on its layers."""
@@ -77,7 +78,7 @@ def measure_rank(
     kernel_cases = kernels.cases
     del kernels
 
-    timer = LayerTimer(request, layers, device)
+    timer = LayerTimer(request, layers, device, stopwatch(device))
     saved_bytes = timer.saved_bytes()
     layer_times = bench.rounds("layers", "layers forward and backward", timer.visit)
     layer_cases = timer.cases

@@ -41,18 +41,9 @@ def test_every_collective_is_there_once(measured: Measured) -> None:
     assert min(sizes) == 1024
 
 
-def test_more_sequences_take_longer(measured: Measured) -> None:
-    # Eight times the work, in a block where arithmetic and memory outweigh the cost of a call.
-    small, large = (sample(measured.profile, "dense_block", 1, micro_batch) for micro_batch in (1, 8))
-    assert large.forward.low_s > small.forward.low_s
-    assert large.backward.low_s > small.backward.low_s
-
-
-def test_more_parameters_take_longer(measured: Measured) -> None:
-    samples = measured.profile.optimizer
+def test_the_optimizer_steps_over_shares_of_the_model(measured: Measured) -> None:
     whole = measured.request.model.params_total
-    assert [item.num_params for item in samples] == [whole // 16, whole // 4, whole]
-    assert samples[-1].time.low_s > samples[0].time.low_s
+    assert [item.num_params for item in measured.profile.optimizer] == [whole // 16, whole // 4, whole]
 
 
 @pytest.mark.parametrize("micro_batch", [1, 8])
