@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,6 +16,11 @@ from costmodel.spec import (
     SoftwareStack,
     Workload,
 )
+
+
+def no_other_size(num_gpus: int) -> ClusterSpec | None:  # noqa: ARG001
+    """For a cluster whose size cannot change."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,8 @@ class Job:
     assumptions: tuple[str, ...]
     """Sentences for the first line of the answer, e.g. that the link between nodes is a default."""
     input_hashes: dict[str, str]
+    cluster_of: Callable[[int], ClusterSpec | None] = no_other_size
+    """The same kind of cluster with another number of GPUs; None where there is none."""
 
 
 @dataclass(frozen=True)

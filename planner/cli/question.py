@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,16 @@ def build_job(
         framework=target.name,
         assumptions=(*defaults, *machine.assumptions, *model_assumptions),
         input_hashes=machine.hashes | model_hash,
+        cluster_of=partial(_cluster_of, cluster, profile),
     )
+
+
+def _cluster_of(cluster: str | None, profile_path: Path | None, num_gpus: int) -> ClusterSpec | None:
+    """The machine of the same flags with another number of GPUs; None where they describe none of that size."""
+    try:
+        return _machine(num_gpus, cluster, profile_path).cluster
+    except BadInputError:
+        return None
 
 
 def _machine(gpus: int, cluster: str | None, profile_path: Path | None) -> _Machine:

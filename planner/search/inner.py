@@ -136,7 +136,7 @@ class MeshSearch:
             option = table.option(stage, len(modes), size)
             if option is None:
                 raise AssertionError(f"stage {stage} of cut {cut} does not fit, though the table offered it")
-            modes += table.recompute_modes(len(modes), size, option.num_recomputed)
+            modes += option.recompute
         plan = plan_of(self.framework.name, table.mesh, cut, tuple(modes))
         return Priced(plan, simulate_step(self.setting, plan, table.prices).time_s)
 

@@ -71,14 +71,12 @@ def nearest_plan(job: Job, fixed: Layout, search: Search) -> Nearest | None:
         if plan is not None:
             return Nearest(plan, "with no choice fixed")
     growth = 2
-    while growth <= MAX_GROWTH and len(job.cluster.tiers) > 1:
-        num_devices = growth * job.cluster.num_devices
-        outer = job.cluster.tiers[-1]
-        outer = outer.model_copy(update={"num_devices": max(outer.num_devices, num_devices)})
-        cluster = job.cluster.model_copy(update={"num_devices": num_devices, "tiers": (*job.cluster.tiers[:-1], outer)})
-        plan = search(replace(job, cluster=cluster), Layout())
+    while growth <= MAX_GROWTH:
+        num_gpus = growth * job.cluster.num_devices
+        cluster = job.cluster_of(num_gpus)
+        plan = search(replace(job, cluster=cluster), Layout()) if cluster is not None else None
         if plan is not None:
-            return Nearest(plan, f"on {num_devices} GPUs")
+            return Nearest(plan, f"on {num_gpus} GPUs")
         growth *= 2
     return None
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from costmodel.memory import StageView, stage_memory
 from costmodel.price import LayerPrice
 from costmodel.setting import Mesh, Setting
-from costmodel.spec import DenseBlock, Recompute
+from costmodel.spec import DenseBlock, Layer, Recompute
 from costmodel.stage_price import StagePrice, stage_price
 from costmodel.uncertainty import memory_bounds_bytes
 
 
 @dataclass(frozen=True)
 class StageOption:
-    """One way to fill a stage: its first `num_recomputed` blocks are recomputed."""
+    """One way to fill a stage."""
 
     num_layers: int
-    num_recomputed: int
+    recompute: tuple[Recompute, ...]
     price: StagePrice
 
 
@@ -27,9 +29,9 @@ class StageOption:
 class StageTable:
     """Options of one mesh, computed when asked for.
 
-    `num_recomputed` is a fixed number of blocks per stage (a stage with fewer recomputes all), or None for the least
-    that fits. With equal blocks the least number is the fastest choice, since recomputing a block only adds time, and
-    which of them are recomputed makes no difference.
+    `num_recomputed` is a fixed number of first blocks per stage (a stage with fewer recomputes all), or None for the
+    set of blocks that adds least time among those that fit. Recomputing only lengthens the backward pass of its
+    stage, so no other set can be part of a faster plan.
     """
 
     setting: Setting
@@ -58,25 +60,12 @@ class StageTable:
         backward = itertools.accumulate((price.backward_s for price in self.prices), initial=0.0)
         return list(forward), list(backward)
 
-    def recompute_modes(self, start: int, num_layers: int, num_recomputed: int) -> tuple[Recompute, ...]:
-        """The mode of each of the stage's layers: its first `num_recomputed` blocks in full."""
-        modes, left = [], num_recomputed
-        for layer in self.setting.model.layers[start : start + num_layers]:
-            full = isinstance(layer, DenseBlock) and left > 0
-            modes.append(Recompute.FULL if full else Recompute.NONE)
-            left -= full
-        return tuple(modes)
-
-    def peak_bytes(self, stage: int, start: int, num_layers: int, num_recomputed: int) -> int:
-        """Predicted peak of the stage."""
+    def peak_bytes(self, stage: int, start: int, modes: tuple[Recompute, ...]) -> int:
+        """Predicted peak of the stage that holds one layer per mode, from layer `start` on."""
+        stop = start + len(modes)
         return stage_memory(
             StageView(
-                self.setting,
-                self.mesh,
-                stage,
-                self.setting.model.layers[start : start + num_layers],
-                self.prices[start : start + num_layers],
-                self.recompute_modes(start, num_layers, num_recomputed),
+                self.setting, self.mesh, stage, self.setting.model.layers[start:stop], self.prices[start:stop], modes
             )
         ).peak_bytes
 
@@ -86,35 +75,68 @@ class StageTable:
         return len(self.setting.model.runs) == 3
 
     def _compute(self, stage: int, start: int, num_layers: int) -> StageOption | None:
-        layers = self.setting.model.layers[start : start + num_layers]
-        num_blocks = sum(isinstance(layer, DenseBlock) for layer in layers)
-        if self.num_recomputed is not None:
-            count = min(self.num_recomputed, num_blocks)
-            count = count if self._fits(stage, start, num_layers, count) else -1
+        layers = range(start, start + num_layers)
+        blocks = [index for index in layers if isinstance(self.setting.model.layers[index], DenseBlock)]
+        if self.num_recomputed is None:
+            modes = self._fastest_that_fits(stage, layers, blocks)
         else:
-            count = self._least_recomputed(stage, start, num_layers, num_blocks)
-        if count < 0:
+            modes = _modes(layers, blocks[: self.num_recomputed])
+            if not self._fits(stage, start, modes):
+                return None
+        if modes is None:
             return None
-        modes = self.recompute_modes(start, num_layers, count)
-        return StageOption(num_layers, count, stage_price(self.prices[start : start + num_layers], modes))
+        return StageOption(num_layers, modes, stage_price(self.prices[start : start + num_layers], modes))
 
-    def _least_recomputed(self, stage: int, start: int, num_layers: int, num_blocks: int) -> int:
-        """The fewest recomputed blocks that fit, or -1. From one on, each more frees memory, so bisection is exact;
-        the first also adds a working set, so it may need more than none."""
-        if self._fits(stage, start, num_layers, 0):
-            return 0
-        if num_blocks == 0 or not self._fits(stage, start, num_layers, num_blocks):
-            return -1
-        low, high = 1, num_blocks
-        while low < high:
-            middle = (low + high) // 2
-            if self._fits(stage, start, num_layers, middle):
-                high = middle
-            else:
-                low = middle + 1
-        return low
+    def _fastest_that_fits(self, stage: int, layers: range, blocks: list[int]) -> tuple[Recompute, ...] | None:
+        """The set of recomputed blocks that adds least time among those that fit, or None where none fits.
 
-    def _fits(self, stage: int, start: int, num_layers: int, num_recomputed: int) -> bool:
-        low_bytes, high_bytes = memory_bounds_bytes(self.peak_bytes(stage, start, num_layers, num_recomputed))
+        What can be freed at all is freed when all blocks are recomputed: a block keeps at least its input.
+        """
+
+        def fits(recomputed: list[int]) -> bool:
+            return self._fits(stage, layers.start, _modes(layers, recomputed))
+
+        if fits([]):
+            return _modes(layers, [])
+        if not blocks or not fits(blocks):
+            return None
+        best, best_s = blocks, self._recompute_s(blocks)
+        for others, kind in self._choices(blocks):
+            if self._recompute_s(others) >= best_s:
+                continue
+            chosen = others
+            if not fits(others):
+                # From one on, each more of a kind frees memory, so bisection is exact; the first adds a working set.
+                some = [others + kind[:count] for count in range(1, len(kind) + 1)]
+                index = bisect.bisect_left(some, True, key=fits)
+                if index == len(some):
+                    continue
+                chosen = some[index]
+            if self._recompute_s(chosen) < best_s:
+                best, best_s = chosen, self._recompute_s(chosen)
+        return _modes(layers, best)
+
+    def _choices(self, blocks: list[int]) -> Iterator[tuple[list[int], list[int]]]:
+        """Every choice among the blocks of all kinds but the most frequent, and the blocks of that one.
+
+        Which blocks of a kind are recomputed makes no difference, so its first ones are.
+        """
+        kinds: dict[Layer, list[int]] = {}
+        for index in blocks:
+            kinds.setdefault(self.setting.model.layers[index], []).append(index)
+        *others, most = sorted(kinds.values(), key=len)
+        for counts in itertools.product(*(range(len(kind) + 1) for kind in others)):
+            yield [index for kind, count in zip(others, counts, strict=True) for index in kind[:count]], most
+
+    def _recompute_s(self, recomputed: list[int]) -> float:
+        return sum(self.prices[index].recompute_s for index in recomputed)
+
+    def _fits(self, stage: int, start: int, modes: tuple[Recompute, ...]) -> bool:
+        low_bytes, high_bytes = memory_bounds_bytes(self.peak_bytes(stage, start, modes))
         limit_bytes = self.setting.cluster.device.memory_limit_bytes
         return (low_bytes if self.allow_tight else high_bytes) <= limit_bytes
+
+
+def _modes(layers: range, recomputed: Collection[int]) -> tuple[Recompute, ...]:
+    """One mode per layer: full for those in `recomputed`."""
+    return tuple(Recompute.FULL if index in recomputed else Recompute.NONE for index in layers)
