@@ -7,6 +7,8 @@ from costmodel.setting import LayerView
 from costmodel.spec import Source
 from costmodel.terms.gemm import BANDWIDTH_FRAC
 
+TERM = "optimizer"
+
 BYTES_PER_PARAM = 39.0
 """Bytes that Adam moves per owned parameter; fitted on published runs (33 to 46 over the fits)."""
 
@@ -18,7 +20,7 @@ def price(view: LayerView) -> StepPrice:
     if profile is not None and profile.optimizer and profile.cluster.device == device:
         nearest = min(profile.optimizer, key=lambda sample: abs(sample.num_params - owned_params))
         time_s = nearest.time.median_s * owned_params / nearest.num_params
-        return StepPrice("optimizer", Source.MEASURED, after_s=time_s)
+        return StepPrice(TERM, Source.MEASURED, after_s=time_s)
     rate = device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC
     source = Source.worst(Source.FITTED, device.source)
-    return StepPrice("optimizer", source, after_s=owned_params * BYTES_PER_PARAM / rate)
+    return StepPrice(TERM, source, after_s=owned_params * BYTES_PER_PARAM / rate)

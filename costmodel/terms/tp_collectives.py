@@ -7,6 +7,8 @@ from costmodel.price import PassPrice
 from costmodel.setting import LayerView
 from costmodel.spec import Collective, DenseBlock, Embedding, Head, Source
 
+TERM = "tp_collectives"
+
 LOSS_REDUCTIONS = 3
 """All-reduces of one number per token in a vocabulary-parallel loss: maximum, sum of exponentials, target logit."""
 
@@ -29,4 +31,4 @@ def price(view: LayerView) -> PassPrice:
         case Head():
             loss = collective_time(view.setting, Collective.ALL_REDUCE, tp, 1, 4 * view.tokens)
             forward_s, backward_s = gather.time_s + LOSS_REDUCTIONS * loss.time_s, scatter.time_s
-    return PassPrice("tp_collectives", forward_s, backward_s, Source.worst(gather.source, scatter.source))
+    return PassPrice(TERM, forward_s, backward_s, Source.worst(gather.source, scatter.source))

@@ -11,10 +11,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from costmodel.predict import predict_priced
+from costmodel.predict import WAIT_TERM, predict_priced
 from costmodel.price import LayerPrice
 from costmodel.setting import Setting
 from costmodel.spec import Alternative, Certificate, Infeasible, Plan, Prediction
+from costmodel.stage_price import RECOMPUTE_TERM
+from costmodel.terms import optimizer, tp_collectives, zero_traffic
+from costmodel.units import format_seconds
 from planner.frameworks import registry
 from planner.frameworks.framework import Framework
 from planner.job import Answer, Job, Layout
@@ -27,6 +30,9 @@ from planner.search.space import SPACE
 
 NUM_SHOWN = 6
 """Plans kept: the best and the next best ones."""
+
+CHANGEABLE_TERMS = frozenset({tp_collectives.TERM, zero_traffic.TERM, RECOMPUTE_TERM, WAIT_TERM, optimizer.TERM})
+"""Terms that a layout decides; the others are the model's own computing."""
 
 Progress = Callable[[str], None]
 
@@ -208,14 +214,23 @@ def fastest_plan(job: Job, fixed: Layout, *, allow_tight: bool = False) -> Plan 
 
 
 def why_not(best: Prediction, other: Prediction) -> str:
-    """What makes another plan slower: the term that grows most."""
+    """What makes another plan slower: the part of its slowest rank's time that grows most."""
     slower_frac = other.step_time_s / best.step_time_s - 1
     if slower_frac < 5e-4:
         return "as fast as the plan"
-    times_s = {term.name: term.time_s for term in best.terms}
-    growth_s = {term.name: term.time_s - times_s.get(term.name, 0.0) for term in other.terms}
-    name = max(growth_s, key=lambda term: growth_s[term])
-    return f"{slower_frac:.1%} slower: {growth_s[name] * 1e3:.0f} ms more {name.replace('_', ' ')}"
+    before_s, after_s = _parts(best), _parts(other)
+    growth_s = {name: time_s - before_s.get(name, 0.0) for name, time_s in after_s.items()}
+    name = max(growth_s, key=lambda part: growth_s[part])
+    return f"{slower_frac:.1%} slower: {format_seconds(growth_s[name])} more {name} on the slowest rank"
+
+
+def _parts(prediction: Prediction) -> dict[str, float]:
+    """Step time by what a plan can change; all terms of computing count as one, since they move together."""
+    parts: dict[str, float] = {}
+    for term in prediction.terms:
+        part = term.name.replace("_", " ") if term.name in CHANGEABLE_TERMS else "computing"
+        parts[part] = parts.get(part, 0.0) + term.time_s
+    return parts
 
 
 def _nothing_fits(
