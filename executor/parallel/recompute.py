@@ -1,4 +1,8 @@
-"""Activation recomputation by layer (arXiv 1604.06174): keep a block's input, compute the rest again in backward."""
+"""Activation recomputation by layer (arXiv 1604.06174): keep a block's input, compute the rest again in backward.
+
+Repeating a block stops as soon as all that backward needs is there. Under tensor parallelism it repeats both
+all-gathers and the first reduce-scatter. ZeRO-3 gathers no more than without: backward gathers the weights anyway.
+"""
 
 from __future__ import annotations
 
