@@ -29,7 +29,7 @@ def hops(cluster: ClusterSpec, num_ranks: int, stride: int) -> tuple[Hops, ...]:
     """
     crossed, inside, links = [], 1, 1
     for index, tier in enumerate(cluster.tiers):
-        outermost = index == len(cluster.tiers) - 1
+        outermost = index == len(cluster.tiers) - 1 or cluster.num_devices <= tier.num_devices
         span = num_ranks * stride
         shared = math.gcd(span, tier.num_devices) // stride if not outermost else num_ranks
         within = max(inside, min(num_ranks, shared))

@@ -12,13 +12,15 @@ PREFETCHED_LAYERS = 2
 def item(view: StageView) -> MemoryItem:
     """The whole stage in compute precision while ZeRO-1 or -2 of an fp32-storing stack runs; two layers under ZeRO-3.
 
-    Replicated weights are cast only where they compute in another precision.
+    Replicated weights are cast only where they compute in another precision; one data-parallel rank has nothing to
+    gather, whatever the stage.
     """
     mesh, stack = view.mesh, view.setting.stack
+    zero = mesh.zero if mesh.dp > 1 else 0
     whole_bytes = view.compute_bytes * view.num_params
-    if mesh.zero == 3:
+    if zero == 3:
         size_bytes = min(PREFETCHED_LAYERS * view.compute_bytes * view.largest_layer_params, whole_bytes)
-    elif stack.weights_stored_in_fp32 and (mesh.zero > 0 or view.compute_bytes < 4):
+    elif stack.weights_stored_in_fp32 and (zero > 0 or view.compute_bytes < 4):
         size_bytes = whole_bytes
     else:
         size_bytes = 0

@@ -1,0 +1,124 @@
+"""Terms of a pass by hand: gemm, attention, elementwise, host. The figures they start from are the samples'."""
+
+from __future__ import annotations
+
+import pytest
+from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, setting, stack, view, workload
+
+from costmodel.spec import Precision, Source
+from costmodel.terms import attention, elementwise, gemm, host
+
+ms = 1e-3
+
+
+def slow_memory(bytes_per_s: float):
+    return setting(cluster=cluster(mem_bandwidth_bytes_per_s=bytes_per_s / 0.85))
+
+
+def test_gemm_bound_by_arithmetic():
+    # 4 tokens. qkv 2 x 4 x 16 x 8 = 1,024 FLOP, output 2 x 4 x 8 x 8 = 512, gate and up 2 x 4 x 32 x 8 = 2,048,
+    # down 2 x 4 x 8 x 16 = 1,024: 4,608 at 1e6 per second; backward twice that.
+    price = gemm.price(view(BLOCK))
+    assert price.forward_s == pytest.approx(4.608 * ms)
+    assert price.backward_s == pytest.approx(9.216 * ms)
+    assert price.source is Source.FITTED
+
+
+def test_gemm_bound_by_memory():
+    # Numbers moved (m k + k n + m n): qkv 32 + 128 + 64 = 224, output 32 + 64 + 32 = 128, gate and up
+    # 32 + 256 + 128 = 416, down 64 + 128 + 32 = 224: 992 of two bytes = 1,984 bytes at 1e3 per second.
+    assert gemm.price(view(BLOCK, slow_memory(1e3))).forward_s == pytest.approx(1.984)
+
+
+def test_gemm_takes_the_larger_of_both_for_each_multiplication():
+    # At 4.2e5 bytes/s: qkv 448 bytes = 1.067 ms > 1.024, output 256 = 0.610 > 0.512, down 448 = 1.067 > 1.024, but gate
+    # and up 832 = 1.981 < 2.048.
+    expected_s = (448 + 256 + 448) / 4.2e5 + 2.048 * ms
+    assert gemm.price(view(BLOCK, slow_memory(4.2e5))).forward_s == pytest.approx(expected_s)
+
+
+def test_gemm_of_one_of_two_tensor_ranks():
+    # One of two heads, one of two key-value heads, 8 ffn columns, all 4 tokens: qkv 2 x 4 x 12 x 8 = 768 FLOP, output
+    # 2 x 4 x 8 x 4 = 256, gate and up 2 x 4 x 16 x 8 = 1,024, down 2 x 4 x 8 x 8 = 512: 2,560. Head: half of the
+    # vocabulary, 2 x 4 x 5 x 8 = 320.
+    block = BLOCK.model_copy(update={"num_kv_heads": 2})
+    assert gemm.price(view(block, tp=2)).forward_s == pytest.approx(2.560 * ms)
+    assert gemm.price(view(HEAD, tp=2)).forward_s == pytest.approx(0.320 * ms)
+
+
+def test_gemm_in_training_reaches_nine_tenths_of_published_figures():
+    published = setting(cluster=cluster(source=Source.ANALYTIC))
+    price = gemm.price(view(BLOCK, published))
+    assert price.forward_s == pytest.approx(4.608 * ms / 0.9)
+    assert price.source is Source.ANALYTIC
+
+
+def test_gemm_in_fp32_uses_the_rate_of_fp32():
+    # Half the rate, and four bytes a number: 3,968 bytes = 3.968 ms in all, still less than 9.216 ms of arithmetic.
+    fp32 = setting(workload=workload(precision=Precision.FP32))
+    assert gemm.price(view(BLOCK, fp32)).forward_s == pytest.approx(9.216 * ms)
+
+
+def test_attention_counts_the_causal_half():
+    # Two GEMMs of half of 4 x 4 scores: 2 x 2 x (4 x 4 / 2) x 4 = 128 FLOP a head, 2 heads: 256 at 5e5 per second.
+    # Backward: 2.5 times the FLOP at 0.8 of the rate.
+    price = attention.price(view(BLOCK))
+    assert price.forward_s == pytest.approx(0.512 * ms)
+    assert price.backward_s == pytest.approx(0.512 * ms * 2.5 / 0.8)
+
+
+def test_attention_grows_with_the_square_of_the_sequence():
+    once = attention.price(view(BLOCK)).forward_s
+    assert attention.price(view(BLOCK, setting(workload=workload(seq_len=8)))).forward_s == pytest.approx(4 * once)
+    assert attention.price(view(BLOCK, micro_batch=2)).forward_s == pytest.approx(2 * once)
+    assert attention.price(view(EMBEDDING)).forward_s == 0
+
+
+def test_elementwise_of_a_block():
+    # Forward 4 x (10 x 8 + 2 x 32 + 2 x 16) = 704 numbers of two bytes, backward 4 x (16 x 8 + 3.5 x 32 + 3 x 16) =
+    # 1,152, at 1e6 bytes/s.
+    price = elementwise.price(view(BLOCK))
+    assert price.forward_s == pytest.approx(1.408 * ms)
+    assert price.backward_s == pytest.approx(2.304 * ms)
+
+
+def test_elementwise_of_one_of_two_tensor_ranks_works_on_half_of_everything():
+    # The norms have half of the sequence, the rest half of the width.
+    assert elementwise.price(view(BLOCK.model_copy(update={"num_kv_heads": 2}), tp=2)).forward_s == pytest.approx(
+        elementwise.price(view(BLOCK.model_copy(update={"num_kv_heads": 2}))).forward_s / 2
+    )
+
+
+def test_elementwise_of_embedding_and_head():
+    # Embedding: 2 x 32 numbers of two bytes forward, 3 x 32 backward. Head: 4 x 32 and 6 x 32 numbers of two bytes and,
+    # of 40 logits, 2.5 and 2 times four bytes: 256 + 400 and 384 + 320 bytes.
+    embedding, head = elementwise.price(view(EMBEDDING)), elementwise.price(view(HEAD))
+    assert (embedding.forward_s, embedding.backward_s) == pytest.approx((0.128 * ms, 0.192 * ms))
+    assert (head.forward_s, head.backward_s) == pytest.approx((0.656 * ms, 0.704 * ms))
+
+
+def test_elementwise_traffic_of_an_eager_stack_leaves_the_fp32_logits_alone():
+    # Twice the 256 bytes, and the same 400 for the logits.
+    eager = setting(stack=stack(elementwise_traffic_factor=2.0))
+    assert elementwise.price(view(HEAD, eager)).forward_s == pytest.approx(0.912 * ms)
+
+
+def test_host_adds_the_soft_maximum():
+    # Equal device and host time t: (2 t^6)^(1/6) - t = (2^(1/6) - 1) t. Twice the host time: (1 + 64)^(1/6) t - t.
+    launching = setting(stack=stack(launch_s_per_layer=2.0))
+    price = host.price(view(BLOCK, launching), 2.0, 1.0)
+    assert price.forward_s == pytest.approx(2 * (2 ** (1 / 6) - 1))
+    assert price.backward_s == pytest.approx(65 ** (1 / 6) - 1)
+    assert price.source is Source.ASSUMED
+
+
+def test_host_adds_nothing_to_a_slow_device_and_nothing_to_embedding_and_head():
+    launching = setting(stack=stack(launch_s_per_layer=1.0))
+    assert host.price(view(BLOCK, launching), 100.0, 100.0).forward_s == pytest.approx(0, abs=1e-9)
+    assert host.price(view(EMBEDDING, launching), 0.1, 0.1).forward_s == pytest.approx(0)
+    assert host.price(view(HEAD, launching), 0.1, 0.1).backward_s == pytest.approx(0)
+    assert host.price(view(BLOCK), 0.0, 0.0).forward_s == 0
+
+
+def test_host_time_per_step_is_the_stacks():
+    assert host.per_step(setting(stack=stack(step_overhead_s=0.5))).after_s == 0.5

@@ -1,0 +1,96 @@
+"""Bytes kept for backward by hand: each layer kind, each choice of a stack, and what a measurement says instead."""
+
+from __future__ import annotations
+
+import pytest
+from costmodel_samples import BLOCK, EMBEDDING, HEAD, layer_sample, profile, setting, stack, view, workload
+
+from costmodel.spec import DenseBlock, Precision, Source
+from costmodel.stacks import NATIVE_CUDA
+from costmodel.terms.saved_bytes import input_bytes, saved
+
+LLAMA_70B = DenseBlock(hidden=8192, num_heads=64, num_kv_heads=8, head_dim=128, ffn_hidden=28672)
+
+
+def test_block_of_a_plain_stack():
+    # Numbers a token: two norms 16, inputs of attention and feed-forward 16, queries and output 16, keys and values 8,
+    # gate, activation, up and product 64: 120, of two bytes, for 4 tokens: 960.
+    found = saved(view(BLOCK))
+    assert found.size_bytes == 960
+    assert found.source is Source.ANALYTIC
+
+
+@pytest.mark.parametrize(
+    ("changes", "size_bytes"),
+    [
+        ({"norm_keeps_fp32_copy": True}, 960 + 256),  # two copies of 8 numbers of four bytes for 4 tokens
+        ({"mlp_activation_fused": True}, 960 - 128),  # one tensor of 16 numbers fewer
+        ({"gathered_input_saved": True}, 960),  # one rank gathers nothing
+    ],
+)
+def test_block_of_another_stack(changes, size_bytes):
+    assert saved(view(BLOCK, setting(stack=stack(**changes)))).size_bytes == size_bytes
+
+
+def test_block_without_gate_keeps_two_tensors_of_the_network():
+    # 960 - 2 x 16 numbers x 2 bytes x 4 tokens = 704; an activation alone has no product to be fused with.
+    plain = BLOCK.model_copy(update={"gated_mlp": False})
+    assert saved(view(plain)).size_bytes == 704
+    assert saved(view(plain, setting(stack=stack(mlp_activation_fused=True)))).size_bytes == 704
+
+
+def test_tensor_ranks_share_everything_but_gathered_inputs():
+    block = BLOCK.model_copy(update={"num_kv_heads": 2})  # keys and values 16 instead of 8: 128 numbers a token
+    assert saved(view(block)).size_bytes == 1024
+    assert saved(view(block, tp=2)).size_bytes == 512
+    # The two gathered inputs whole: 16 numbers instead of 8, 64 bytes more.
+    assert saved(view(block, setting(stack=stack(gathered_input_saved=True)), tp=2)).size_bytes == 576
+
+
+def test_llama_70b_block_in_eager_pytorch():
+    # A token: norms 2 x (2 + 4) x 8192 = 98,304 bytes; gathered inputs 2 x 8192, queries and output 2 x 8192, keys and
+    # values 2 x 1024, feed-forward 4 x 28672: 149,504 numbers = 299,008 bytes. 4,096 tokens: 1,552 MiB. Autograd was
+    # seen to keep 1,555 MiB: also the softmax statistics (1 MiB) and the rotary tables (2 MiB).
+    found = saved(view(LLAMA_70B, setting(stack=NATIVE_CUDA, workload=workload(seq_len=4096))))
+    assert found.size_bytes == 1552 * 2**20
+    assert found.size_bytes == pytest.approx(1555 * 2**20, rel=0.003)
+
+
+def test_embedding_keeps_token_numbers():
+    assert saved(view(EMBEDDING)).size_bytes == 8 * 4
+
+
+def test_head_keeps_norm_input_and_log_probabilities():
+    # A token: norm 8 x 2, gathered input 8 x 2, 10 logits x 4 bytes = 72; over 2 ranks 8 + 16 + 20 = 44; over 4, with
+    # 3 rows of the vocabulary each, 4 + 16 + 12 = 32.
+    assert saved(view(HEAD)).size_bytes == 72 * 4
+    assert saved(view(HEAD, tp=2)).size_bytes == 44 * 4
+    assert saved(view(HEAD, tp=4)).size_bytes == 32 * 4
+
+
+def test_a_recomputed_layer_keeps_its_input():
+    # 4 tokens x 8 x 2 bytes, a slice of it on each tensor rank; the embedding has token numbers.
+    assert input_bytes(view(BLOCK)) == 64
+    assert input_bytes(view(BLOCK, tp=2)) == 32
+    assert input_bytes(view(BLOCK, micro_batch=3)) == 192
+    assert input_bytes(view(BLOCK, setting(workload=workload(precision=Precision.FP32)))) == 128
+    assert input_bytes(view(EMBEDDING)) == 32
+
+
+def test_what_was_measured_is_taken():
+    found = saved(view(BLOCK, setting(profile=profile(layer_sample(BLOCK, 1, 2, 1234)))))
+    assert (found.size_bytes, found.source) == (1234, Source.MEASURED)
+
+
+def test_a_measurement_of_the_same_shard_scales_with_the_tokens():
+    # 1,000 bytes for 4 tokens: 3,000 for 3 sequences.
+    here = setting(profile=profile(layer_sample(BLOCK, 1, 2, 1000)))
+    found = saved(view(BLOCK, here, micro_batch=3))
+    assert (found.size_bytes, found.source) == (3000, Source.FITTED)
+
+
+def test_a_measurement_of_another_shard_or_shape_says_nothing():
+    here = setting(profile=profile(layer_sample(BLOCK, 1, 2, 1000)))
+    wider = BLOCK.model_copy(update={"ffn_hidden": 32})
+    assert saved(view(wider, here)) == saved(view(wider))
+    assert saved(view(BLOCK, here, tp=2)) == saved(view(BLOCK, tp=2))

@@ -1,0 +1,124 @@
+"""Terms of traffic by hand: tp_collectives, zero_traffic, pipeline_transfer; and optimizer, the step's own work."""
+
+from __future__ import annotations
+
+import pytest
+from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, profile, setting, spread, stack, view
+
+from costmodel.spec import OptimizerSample, Source
+from costmodel.terms import optimizer, tp_collectives, zero_traffic
+from costmodel.terms.pipeline_transfer import transfer
+
+ms = 1e-3
+
+
+def in_node_s(num_ranks: int, size_bytes: float) -> float:
+    """One round of a ring inside the node: n - 1 hops of 1 ms, (n - 1) / n of the bytes at 1e6 per second."""
+    return (num_ranks - 1) * 1 * ms + size_bytes * (num_ranks - 1) / num_ranks / 1e6
+
+
+def test_tp_collectives_of_a_block():
+    # Hidden state: 4 tokens x 8 x 2 bytes = 64 bytes. Over 2 ranks 1 hop of 1 ms and 32 bytes at 1e6: 1.032 ms, two
+    # gathers and two scatters in each pass.
+    price = tp_collectives.price(view(BLOCK, tp=2))
+    assert price.forward_s == pytest.approx(4 * 1.032 * ms)
+    assert price.backward_s == pytest.approx(4 * 1.032 * ms)
+    assert price.source is Source.ANALYTIC
+
+
+def test_tp_collectives_of_embedding_and_head():
+    # The embedding scatters and gathers once. The head does too, and its loss reduces 4 tokens x 4 bytes three times:
+    # an all-reduce is 2 x (1 ms + 8 bytes at 1e6) = 2.016 ms.
+    embedding, head = tp_collectives.price(view(EMBEDDING, tp=2)), tp_collectives.price(view(HEAD, tp=2))
+    assert (embedding.forward_s, embedding.backward_s) == pytest.approx((1.032 * ms, 1.032 * ms))
+    assert (head.forward_s, head.backward_s) == pytest.approx(((1.032 + 3 * 2.016) * ms, 1.032 * ms))
+
+
+def test_one_tensor_rank_talks_to_nobody():
+    for layer in (EMBEDDING, BLOCK, HEAD):
+        price = tp_collectives.price(view(layer))
+        assert (price.forward_s, price.backward_s) == (0, 0)
+
+
+GATHER_S = in_node_s(4, 592 * 2)
+"""A block's parameters in bf16: 1,184 bytes over 4 ranks, 3 ms + 0.888 ms."""
+SCATTER_S = in_node_s(4, 592 * 4)
+"""Its gradients in four bytes: 2,368 bytes, 3 ms + 1.776 ms."""
+
+
+@pytest.mark.parametrize("pp", [1, 2])
+@pytest.mark.parametrize(
+    ("zero", "forward_s", "backward_s", "before_s", "after_s"),
+    [
+        (0, 0, 0, 0, 2 * SCATTER_S),
+        (1, 0, 0, GATHER_S, SCATTER_S),
+        (2, 0, SCATTER_S, GATHER_S, 0),
+        (3, GATHER_S, GATHER_S + SCATTER_S, 0, 0),
+    ],
+)
+def test_zero_traffic_without_overlap(pp, zero, forward_s, backward_s, before_s, after_s):
+    assert pytest.approx((3.888 * ms, 4.776 * ms)) == (GATHER_S, SCATTER_S)
+    layer = view(BLOCK, dp=4, zero=zero, pp=pp)
+    passes, step = zero_traffic.per_microbatch(layer, 1.0, 2.0), zero_traffic.per_step(layer, 2.0)
+    assert (passes.forward_s, passes.backward_s) == pytest.approx((forward_s, backward_s))
+    assert (step.before_s, step.after_s) == pytest.approx((before_s, after_s))
+    assert not passes.repeated_in_recompute
+
+
+@pytest.mark.parametrize(("pp", "each"), [(1, True), (2, False)])
+def test_some_frameworks_reduce_whole_gradients_after_every_micro_batch(pp, each):
+    here = setting(stack=stack(reduces_whole_gradients_each_microbatch=True))
+    layer = view(BLOCK, here, dp=4, pp=pp)
+    reduce_s = 2 * SCATTER_S
+    assert zero_traffic.per_microbatch(layer, 1.0, 2.0).backward_s == pytest.approx(reduce_s if each else 0)
+    assert zero_traffic.per_step(layer, 2.0).after_s == pytest.approx(0 if each else reduce_s)
+
+
+def test_zero_traffic_hides_behind_compute_as_far_as_the_stack_can():
+    # Half of what runs beside 2 ms of compute hides: 3.888 - 0.5 x 2 = 2.888 ms forward. Beside 100 ms of backward half
+    # of all traffic does: (3.888 + 4.776) / 2 = 4.332 ms.
+    here = setting(stack=stack(param_gather_overlap_frac=0.5, grad_reduce_overlap_frac=0.25))
+    passes = zero_traffic.per_microbatch(view(BLOCK, here, dp=4, zero=3), 2 * ms, 100 * ms)
+    assert (passes.forward_s, passes.backward_s) == pytest.approx((2.888 * ms, 4.332 * ms))
+    # A quarter of the reduction hides behind the last backward pass: 0.75 x 4.776 = 3.582 ms. The gather does not.
+    step = zero_traffic.per_step(view(BLOCK, here, dp=4, zero=1), 100 * ms)
+    assert (step.before_s, step.after_s) == pytest.approx((3.888 * ms, 3.582 * ms))
+
+
+def test_data_parallel_ranks_lie_a_tensor_group_apart():
+    # tp = 4 fills a node, so 2 data-parallel ranks meet between nodes: 10 ms + half of the bytes at 1e5. Head on one
+    # of 4 tensor ranks: 3 rows of 8 and the norm make 32 parameters, 64 bytes gathered, 128 bytes reduced.
+    layer = view(HEAD, setting(cluster=cluster(8)), tp=4, dp=2, zero=1)
+    step = zero_traffic.per_step(layer, 1.0)
+    assert (step.before_s, step.after_s) == pytest.approx((10 * ms + 0.32 * ms, 10 * ms + 0.64 * ms))
+    assert step.source is Source.ASSUMED
+
+
+def test_optimizer_moves_39_bytes_for_each_owned_parameter():
+    # 592 x 39 = 23,088 bytes at 1e6 per second; a quarter of it where 4 ranks share the state.
+    assert optimizer.price(view(BLOCK)).after_s == pytest.approx(23.088 * ms)
+    assert optimizer.price(view(BLOCK, dp=4)).after_s == pytest.approx(23.088 * ms)
+    for zero in (1, 2, 3):
+        assert optimizer.price(view(BLOCK, dp=4, zero=zero)).after_s == pytest.approx(5.772 * ms)
+    assert optimizer.price(view(BLOCK)).source is Source.FITTED
+
+
+def test_a_measured_optimizer_step_is_scaled_from_the_nearest_size():
+    # Owned: 592; nearest sample: 500 parameters in 10 ms, so 11.84 ms.
+    samples = tuple(
+        OptimizerSample(num_params=num_params, time=spread(time_s)) for num_params, time_s in [(500, 0.01), (5000, 1)]
+    )
+    price = optimizer.price(view(BLOCK, setting(profile=profile(optimizer=samples))))
+    assert price.after_s == pytest.approx(11.84 * ms)
+    other = setting(profile=profile(optimizer=samples), cluster=cluster(name="other"))
+    assert optimizer.price(view(BLOCK, other)).after_s == pytest.approx(23.088 * ms)
+
+
+def test_pipeline_transfer_sends_one_slice_to_the_next_stage():
+    # 2 sequences x 4 tokens x 8 x 2 bytes = 128 bytes. Stages next to each other inside a node: 1 ms + 0.128 ms.
+    mesh = view(BLOCK, pp=4, micro_batch=2).mesh
+    assert transfer(setting(), mesh).time_s == pytest.approx(1.128 * ms)
+    # tp 2 x dp 2 lie between the stages, so the message leaves the node; each tensor rank sends half: 64 bytes at 1e5.
+    mesh = view(BLOCK, tp=2, dp=2, pp=2, micro_batch=2).mesh
+    assert transfer(setting(cluster=cluster(8)), mesh).time_s == pytest.approx(10.64 * ms)
+    assert transfer(setting(), view(BLOCK).mesh).time_s == 0
