@@ -11,7 +11,6 @@ from costmodel.spec import (
     Device,
     DeviceKind,
     LinkKind,
-    Precision,
     Source,
     Tier,
 )
@@ -74,17 +73,14 @@ def _gpu(request: ProfileRequest, machine: Machine, rates: KernelRates) -> Devic
     """A GPU: the published peak where it is known, with the measured share of it; else the best measured rate."""
     gpu = min(machine.gpus, key=lambda report: report.memory_bytes - report.overhead_bytes)
     published = request.published
-    peak = dict(rates.gemm_flop_per_s)
-    if published is not None:
-        peak = dict(published.peak_flop_per_s)
-    own: Precision = request.precision if request.precision in peak else next(iter(peak))
-    own_gemm = rates.gemm_flop_per_s.get(own, peak[own])
+    peak = rates.gemm_flop_per_s | (published.peak_flop_per_s if published is not None else {})
+    own_peak = peak[request.precision]
     return Device(
         name=gpu.name,
         kind=DeviceKind.CUDA,
         peak_flop_per_s=peak,
-        gemm_efficiency_frac=min(1.0, own_gemm / peak[own]),
-        attention_efficiency_frac=min(1.0, rates.attention_flop_per_s / peak[own]),
+        gemm_efficiency_frac=min(1.0, rates.gemm_flop_per_s[request.precision] / own_peak),
+        attention_efficiency_frac=min(1.0, rates.attention_flop_per_s / own_peak),
         memory_bytes=gpu.memory_bytes,
         memory_reserved_bytes=gpu.overhead_bytes,
         mem_bandwidth_bytes_per_s=rates.copy_bytes_per_s,
