@@ -3,10 +3,10 @@
 source      half-width   what it rests on
 measured    0.12         a default for layers and collectives timed on the machine at hand
 fitted      0.20         a default for what is scaled from such timings
-analytic    0.53         published runs on GPUs: holds 80 % of them (benchmarks/results/published_residuals.json)
-assumed     0.53         a convention, shown with the sensitivity: a link that nobody measured may be off by a factor of
+analytic    0.24         published runs on GPUs: holds 80 % of them (benchmarks/results/published_residuals.json)
+assumed     0.50         a convention, shown with the sensitivity: a link that nobody measured may be off by a factor of
                          two; never narrower than what rests on published figures
-memory      0.16         published peaks of allocated memory: holds 80 % of them (same file)
+memory      0.12         published peaks of allocated memory: holds 80 % of them (same file)
 
 The half-widths from published runs give each source of runs the same weight; docs/accuracy.md says how they were
 found, and what they cover of a source that took no part.
@@ -21,8 +21,8 @@ from costmodel.spec import Source
 COVERED_FRAC = 0.80
 """Share of published runs that the half-widths ANALYTIC_TIME_FRAC and MEMORY_FRAC hold."""
 
-ANALYTIC_TIME_FRAC = 0.53
-MEMORY_FRAC = 0.16
+ANALYTIC_TIME_FRAC = 0.24
+MEMORY_FRAC = 0.12
 FACTOR_OF_TWO_FRAC = 0.50
 
 TIME_FRAC: Mapping[Source, float] = {

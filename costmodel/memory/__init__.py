@@ -9,11 +9,13 @@ from costmodel.memory import (
     gradients,
     logits,
     optimizer_state,
+    pipeline_buffers,
     saved_activations,
     weights,
 )
+from costmodel.memory.moments import Moments
 from costmodel.memory.view import StageView
-from costmodel.spec import StageMemory
+from costmodel.spec import MemoryItem, StageMemory
 
 MEMORY_TERMS = (
     weights.item,
@@ -23,13 +25,30 @@ MEMORY_TERMS = (
     saved_activations.item,
     logits.item,
     communication_buffers.item,
+    pipeline_buffers.item,
     checkpoint_buffer.item,
 )
 
 
 def stage_memory(view: StageView) -> StageMemory:
-    """Memory of one rank of the stage, kind by kind, with its three peaks."""
-    return StageMemory(stage=view.stage, items=tuple(term(view) for term in MEMORY_TERMS))
+    """Memory of one rank of the stage, kind by kind, with its three peaks; the steady one is the higher of the start
+    and the end of the backward pass."""
+    kinds = [term(view) for term in MEMORY_TERMS]
+    start_bytes = sum(kind.backward_start_bytes for kind in kinds)
+    peaks_at_start = start_bytes >= sum(kind.backward_end_bytes for kind in kinds)
+    return StageMemory(
+        stage=view.stage,
+        items=tuple(
+            MemoryItem(
+                name=kind.name,
+                steady_bytes=kind.backward_start_bytes if peaks_at_start else kind.backward_end_bytes,
+                first_step_bytes=kind.optimizer_step_bytes,
+                checkpoint_bytes=kind.checkpoint_bytes,
+                source=kind.source,
+            )
+            for kind in kinds
+        ),
+    )
 
 
-__all__ = ["MEMORY_TERMS", "StageView", "stage_memory"]
+__all__ = ["MEMORY_TERMS", "Moments", "StageView", "stage_memory"]

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from costmodel.memory.moments import Moments
 from costmodel.memory.view import StageView
-from costmodel.spec import MemoryItem, Source
+from costmodel.spec import Source
 
 
-def item(view: StageView) -> MemoryItem:
+def item(view: StageView) -> Moments:
     """One whole layer in fp32: sharded checkpoints stream tensor by tensor, and no layer is streamed in less."""
-    return MemoryItem(
-        name="checkpoint staging",
-        steady_bytes=0,
-        first_step_bytes=0,
-        checkpoint_bytes=4 * view.largest_layer_params,
-        source=Source.ASSUMED,
-    )
+    return Moments("checkpoint staging", checkpoint_bytes=4 * view.largest_layer_params, source=Source.ASSUMED)

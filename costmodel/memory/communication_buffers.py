@@ -1,23 +1,22 @@
-"""Buffers that collectives copy through: the flat input or output of one layer's gather and reduction."""
+"""Buffers of data-parallel reductions: the gradients of one layer, copied to be reduced."""
 
 from __future__ import annotations
 
+from costmodel.memory.moments import Moments
 from costmodel.memory.view import StageView
-from costmodel.spec import MemoryItem, Source
 
 
-def item(view: StageView) -> MemoryItem:
-    """One gathered copy of the largest layer in compute precision, and one of its gradients, where dp > 1."""
-    mesh = view.mesh
-    size_bytes = 0
-    if mesh.dp > 1:
-        size_bytes += view.setting.stack.grad_bytes_per_param * view.largest_layer_params
-        if mesh.zero > 0:
-            size_bytes += view.compute_bytes * view.largest_layer_params
-    return MemoryItem(
-        name="communication buffers",
-        steady_bytes=size_bytes,
-        first_step_bytes=0,
-        checkpoint_bytes=0,
-        source=Source.ANALYTIC,
+def item(view: StageView) -> Moments:
+    """One layer's gradients in the width of the reduction, where dp > 1. ZeRO-0 reduces after the backward pass.
+
+    A stack that keeps gradients in one buffer reduces them in place.
+    """
+    stack = view.setting.stack
+    if view.mesh.dp == 1 or stack.gradients_preallocated:
+        return Moments("communication buffers")
+    size_bytes = stack.grad_bytes_per_param * view.largest_layer_params
+    return Moments(
+        "communication buffers",
+        backward_start_bytes=size_bytes if view.zero > 0 else 0,
+        backward_end_bytes=size_bytes,
     )

@@ -1,26 +1,28 @@
-"""Gradients: whole or sharded, and the buffer in which a layer's gradients are reduced."""
+"""Gradients: accumulated whole or as shards, and those of the layer whose backward pass runs."""
 
 from __future__ import annotations
 
+from costmodel.memory.moments import Moments
 from costmodel.memory.view import StageView
-from costmodel.spec import MemoryItem, Source
+
+NAME = "gradients"
 
 
-def item(view: StageView) -> MemoryItem:
-    """Whole through accumulation under ZeRO-0 and -1, sharded under 2 and 3.
+def item(view: StageView) -> Moments:
+    """Whole through accumulation under ZeRO-0 and -1, sharded under 2 and 3, and from ZeRO-1 on once reduced.
 
-    When the optimizer steps, ZeRO-1 and above hold the reduced shard. While they are reduced, the gradients of the
-    largest layer stand whole beside it.
+    With one micro-batch nothing has accumulated when its backward pass starts, and each layer is reduced as it comes.
+    A stack may instead keep one whole buffer all the time.
     """
-    mesh = view.mesh
-    bytes_per_param = view.setting.stack.grad_bytes_per_param
-    whole_bytes = bytes_per_param * view.num_params
-    shard_bytes = whole_bytes // (view.shards if mesh.zero > 0 else 1)
-    reduced_bytes = bytes_per_param * view.largest_layer_params if mesh.dp > 1 else 0
-    return MemoryItem(
-        name="gradients",
-        steady_bytes=whole_bytes if mesh.zero < 2 else min(shard_bytes + reduced_bytes, whole_bytes),
-        first_step_bytes=shard_bytes,
-        checkpoint_bytes=0,
-        source=Source.ANALYTIC,
+    whole_bytes = view.setting.stack.grad_bytes_per_param * view.num_params
+    if view.setting.stack.gradients_preallocated:
+        return Moments.always(NAME, whole_bytes)
+    shard_bytes = whole_bytes // (view.mesh.dp if view.zero > 0 else 1)
+    layer_bytes = view.compute_bytes * view.largest_layer_params
+    accumulated_bytes = whole_bytes if view.zero < 2 else shard_bytes
+    return Moments(
+        NAME,
+        backward_start_bytes=layer_bytes + (accumulated_bytes if view.mesh.num_microbatches > 1 else 0),
+        backward_end_bytes=shard_bytes,
+        optimizer_step_bytes=shard_bytes,
     )

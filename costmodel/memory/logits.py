@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+from costmodel.memory.moments import Moments
 from costmodel.memory.view import StageView
-from costmodel.spec import MemoryItem, Source
 
 
-def item(view: StageView) -> MemoryItem:
+def item(view: StageView) -> Moments:
     """Bytes alive per logit beyond the saved log-probabilities (by stack and precision), times the logits."""
     per_logit = view.setting.stack.logits_bytes_per_logit[view.setting.workload.precision]
-    return MemoryItem(
-        name="logits",
-        steady_bytes=round(view.logits_per_rank * per_logit),
-        first_step_bytes=0,
-        checkpoint_bytes=0,
-        source=Source.ANALYTIC,
-    )
+    return Moments("logits", backward_start_bytes=round(view.logits_per_rank * per_logit))

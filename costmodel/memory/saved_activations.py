@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from costmodel.memory.moments import Moments
 from costmodel.memory.view import StageView
-from costmodel.spec import MemoryItem, Recompute, Source
+from costmodel.spec import Recompute, Source
 
 
-def item(view: StageView) -> MemoryItem:
+def item(view: StageView) -> Moments:
     """In-flight micro-batches times what each layer keeps; a recomputed layer keeps its input, and while its
     backward runs everything it would have kept."""
     kept_bytes, working_bytes, sources = 0, 0, [Source.ANALYTIC]
@@ -17,10 +18,9 @@ def item(view: StageView) -> MemoryItem:
             working_bytes = max(working_bytes, price.saved_bytes)
         else:
             kept_bytes += price.saved_bytes
-    return MemoryItem(
-        name="activations",
-        steady_bytes=view.in_flight * kept_bytes + working_bytes,
-        first_step_bytes=0,
-        checkpoint_bytes=0,
+    return Moments(
+        "activations",
+        backward_start_bytes=view.in_flight * kept_bytes + working_bytes,
+        backward_end_bytes=working_bytes,
         source=Source.worst(*sources),
     )

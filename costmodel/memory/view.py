@@ -38,9 +38,9 @@ class StageView:
         return self.setting.workload.precision.bytes
 
     @property
-    def shards(self) -> int:
-        """Ranks over which ZeRO shards."""
-        return self.mesh.dp
+    def zero(self) -> int:
+        """The ZeRO stage that has an effect: one data-parallel rank has nothing to shard."""
+        return self.mesh.zero if self.mesh.dp > 1 else 0
 
     @property
     def in_flight(self) -> int:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from costmodel.memory.moments import Moments
 from costmodel.memory.view import StageView
-from costmodel.spec import MemoryItem, Source
 
 
-def item(view: StageView) -> MemoryItem:
+def item(view: StageView) -> Moments:
     """fp32 storage sharded from ZeRO-1 on (FSDP2 shards what it stores); else low-precision weights, sharded by
     ZeRO-3 only, while the fp32 copy counts as optimizer state."""
     if view.setting.stack.weights_stored_in_fp32:
-        size_bytes = 4 * view.num_params // (view.shards if view.mesh.zero > 0 else 1)
+        size_bytes = 4 * view.num_params // (view.mesh.dp if view.zero > 0 else 1)
     else:
-        size_bytes = view.compute_bytes * view.num_params // (view.shards if view.mesh.zero == 3 else 1)
-    return MemoryItem(
-        name="weights",
-        steady_bytes=size_bytes,
-        first_step_bytes=size_bytes,
-        checkpoint_bytes=size_bytes,
-        source=Source.ANALYTIC,
-    )
+        size_bytes = view.compute_bytes * view.num_params // (view.mesh.dp if view.zero == 3 else 1)
+    return Moments.always("weights", size_bytes)

@@ -63,7 +63,7 @@ class Baseline(Spec):
 
 
 class RefusedPlan(Spec):
-    """A plan that cannot be, kept for the explanation."""
+    """A plan that a rule refused, kept as the example of that rule."""
 
     plan: Plan
     infeasible: Infeasible

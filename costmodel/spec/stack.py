@@ -29,6 +29,10 @@ class SoftwareStack(Document):
     own; else low-precision weights stay whole through the step and the optimizer owns an fp32 copy (Megatron)."""
     gathered_input_saved: bool
     """Whether tensor parallelism keeps the gathered input of each half block instead of gathering it again."""
+    gradients_preallocated: bool
+    """Whether one buffer holds whole gradients all the time; else they come with the backward pass."""
+    pipeline_buffer_per_microbatch: bool
+    """Whether a pipeline stage keeps a receive buffer for every micro-batch of the step."""
     logits_bytes_per_logit: dict[Precision, float]
     """Bytes alive per logit at the start of backward beyond the saved fp32 log-probabilities, by precision name."""
     grad_reduce_overlap_frac: float = Field(ge=0, le=1)
@@ -41,5 +45,3 @@ class SoftwareStack(Document):
     """Host time to launch one block's pass; compute below it does not get faster."""
     step_overhead_s: float = Field(ge=0)
     """Time per step outside forward, backward, communication and optimizer."""
-    allocator_slack_frac: float = Field(ge=0, lt=1)
-    """Fragmentation: what the allocator reserves beyond what is allocated."""

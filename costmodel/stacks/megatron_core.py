@@ -16,11 +16,12 @@ MEGATRON_CORE = SoftwareStack(
     gathered_input_saved=False,
     grad_bytes_per_param=4,
     weights_stored_in_fp32=False,
+    gradients_preallocated=True,
+    pipeline_buffer_per_microbatch=False,
     logits_bytes_per_logit={Precision.BF16: 4.0, Precision.FP32: 8.0},
     grad_reduce_overlap_frac=0.54,
     param_gather_overlap_frac=0.54,
     reduces_whole_gradients_each_microbatch=False,
     launch_s_per_layer=0.25e-3,
     step_overhead_s=9e-3,
-    allocator_slack_frac=0.06,
 )

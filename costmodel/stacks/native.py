@@ -17,13 +17,14 @@ NATIVE_CUDA = SoftwareStack(
     gathered_input_saved=True,
     grad_bytes_per_param=4,
     weights_stored_in_fp32=True,
+    gradients_preallocated=False,
+    pipeline_buffer_per_microbatch=True,
     logits_bytes_per_logit={Precision.BF16: 8.0, Precision.FP32: 8.0},
     grad_reduce_overlap_frac=0.2,
     param_gather_overlap_frac=0.2,
     reduces_whole_gradients_each_microbatch=False,
     launch_s_per_layer=1e-3,
     step_overhead_s=9e-3,
-    allocator_slack_frac=0.06,
 )
 """1 ms of host time per block and pass: what launch-bound eager runs on A100 support; 9 ms per step likewise."""
 
@@ -34,7 +35,6 @@ NATIVE_CPU = NATIVE_CUDA.model_copy(
         "param_gather_overlap_frac": 0.0,
         "launch_s_per_layer": 0.0,
         "step_overhead_s": 0.0,
-        "allocator_slack_frac": 0.03,
     }
 )
 """On a CPU gloo and the passes share the cores, so nothing hides, and launching is the compute itself."""

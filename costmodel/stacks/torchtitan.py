@@ -16,11 +16,12 @@ TORCHTITAN = SoftwareStack(
     gathered_input_saved=True,
     grad_bytes_per_param=4,
     weights_stored_in_fp32=True,
+    gradients_preallocated=False,
+    pipeline_buffer_per_microbatch=True,
     logits_bytes_per_logit={Precision.BF16: 8.0, Precision.FP32: 8.0},
     grad_reduce_overlap_frac=0.2,
     param_gather_overlap_frac=0.2,
     reduces_whole_gradients_each_microbatch=True,
     launch_s_per_layer=0.25e-3,
     step_overhead_s=9e-3,
-    allocator_slack_frac=0.06,
 )

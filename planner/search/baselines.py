@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from costmodel.predict import predict
 from costmodel.setting import Mesh, Setting
@@ -35,12 +36,16 @@ def _tp_pp_dp(setting: Setting, framework: Framework) -> Iterator[tuple[Mesh, Re
     in_node = [tp for tp in divisors(cluster.num_devices) if tp <= cluster.devices_per_node]
     widths = [(tp, 1) for tp in in_node]
     widths += [(in_node[-1], pp) for pp in divisors(cluster.num_devices // in_node[-1]) if pp > 1]
-    zero = 1 if 1 in framework.zero_stages else 0
     for tp, pp in widths:
         dp = cluster.num_devices // tp // pp
         if batch % dp == 0 and pp <= len(setting.model.layers):
+            mesh = Mesh(tp, pp, dp, 0, 1, batch // dp, Schedule.ONE_F_ONE_B)
+            sharded = replace(mesh, zero=1)
+            plan = even_plan(setting.model, framework.name, sharded, Recompute.NONE)
+            if dp > 1 and framework.refusal(setting.model, setting.workload, plan) is None:
+                mesh = sharded
             for recompute in Recompute:
-                yield Mesh(tp, pp, dp, zero if dp > 1 else 0, 1, batch // dp, Schedule.ONE_F_ONE_B), recompute
+                yield mesh, recompute
 
 
 def _zero_3(setting: Setting) -> Iterator[tuple[Mesh, Recompute]]:

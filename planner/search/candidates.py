@@ -9,7 +9,7 @@ from costmodel.feasibility import contradiction
 from costmodel.layer_price import price_layers
 from costmodel.price import LayerPrice
 from costmodel.setting import Mesh, Setting
-from costmodel.spec import Infeasible, Recompute
+from costmodel.spec import Infeasible, Plan, Recompute, RefusedPlan
 from planner.frameworks.framework import Framework
 from planner.job import Job, Layout
 from planner.search.bounds import mesh_lower_bound_s
@@ -34,29 +34,30 @@ class Candidates:
     considered: int
     refused: Counter[str]
     """Meshes by the name of the rule they break."""
-    first_refusal: Infeasible | None
+    examples: tuple[RefusedPlan, ...]
+    """The first plan that each rule refused."""
 
 
 def find_candidates(job: Job, setting: Setting, framework: Framework, fixed: Layout) -> Candidates:
     """Go through the space once."""
     expressible: list[Candidate] = []
     refused: Counter[str] = Counter()
-    first_refusal: Infeasible | None = None
+    examples: dict[str, RefusedPlan] = {}
     considered = 0
     for mesh in meshes(job, framework, fixed):
         considered += 1
-        refusal = _refusal(setting, framework, mesh)
+        plan = even_plan(setting.model, framework.name, mesh, Recompute.NONE)
+        refusal = _refusal(setting, framework, plan)
         if refusal is not None:
             refused[refusal.rule] += 1
-            first_refusal = first_refusal or refusal
+            examples.setdefault(refusal.rule, RefusedPlan(plan=plan, infeasible=refusal))
             continue
         prices = price_layers(setting, mesh)
         expressible.append(Candidate(mesh_lower_bound_s(setting, mesh, prices), considered, mesh, prices))
-    return Candidates(tuple(expressible), considered, refused, first_refusal)
+    return Candidates(tuple(expressible), considered, refused, tuple(examples.values()))
 
 
-def _refusal(setting: Setting, framework: Framework, mesh: Mesh) -> Infeasible | None:
-    """The first rule on degrees, batch split and schedule that the mesh breaks, or what contradicts its setting."""
-    plan = even_plan(setting.model, framework.name, mesh, Recompute.NONE)
+def _refusal(setting: Setting, framework: Framework, plan: Plan) -> Infeasible | None:
+    """The first rule on degrees, batch split and schedule that the plan breaks, or what contradicts its setting."""
     refusals = (rule.check(setting.model, setting.workload, plan) for rule in framework.mesh_rules)
     return next((refusal for refusal in refusals if refusal is not None), None) or contradiction(setting, plan)

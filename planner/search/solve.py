@@ -120,6 +120,7 @@ def solve(
         certificate=certificate,
         alternatives=tuple(alternatives),
         baselines=baselines.all_baselines(setting, framework),
+        refused=candidates.examples,
         sensitivities=sensitivity.to_assumed_links(setting, plan),
     )
     return Answer(plan_file, None)
@@ -240,7 +241,7 @@ def _nothing_fits(
     if candidates.expressible:
         reason = out_of_memory(setting, framework, fixed, candidates.expressible)
     else:
-        reason = candidates.first_refusal or _no_mesh(job, fixed)
+        reason = candidates.examples[0].infeasible if candidates.examples else _no_mesh(job, fixed)
 
     def find(other: Job, layout: Layout) -> Plan | None:
         return fastest_plan(other, layout, allow_tight=allow_tight)

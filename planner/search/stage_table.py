@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -88,25 +89,22 @@ class StageTable:
         return StageOption(num_layers, modes, stage_price(self.prices[start : start + num_layers], modes))
 
     def _fastest_that_fits(self, stage: int, layers: range, blocks: list[int]) -> tuple[Recompute, ...] | None:
-        """The set of recomputed blocks that adds least time among those that fit, or None where none fits.
-
-        What can be freed at all is freed when all blocks are recomputed: a block keeps at least its input.
-        """
+        """The set of recomputed blocks that adds least time among those that fit, or None where none fits."""
 
         def fits(recomputed: list[int]) -> bool:
             return self._fits(stage, layers.start, _modes(layers, recomputed))
 
         if fits([]):
             return _modes(layers, [])
-        if not blocks or not fits(blocks):
-            return None
-        best, best_s = blocks, self._recompute_s(blocks)
+        best: list[int] | None = None
+        best_s = math.inf
         for others, kind in self._choices(blocks):
             if self._recompute_s(others) >= best_s:
                 continue
             chosen = others
             if not fits(others):
-                # From one on, each more of a kind frees memory, so bisection is exact; the first adds a working set.
+                # From one on, each more of a kind frees memory, so bisection is exact; the first adds a working set,
+                # which may be more than it frees.
                 some = [others + kind[:count] for count in range(1, len(kind) + 1)]
                 index = bisect.bisect_left(some, True, key=fits)
                 if index == len(some):
@@ -114,7 +112,7 @@ class StageTable:
                 chosen = some[index]
             if self._recompute_s(chosen) < best_s:
                 best, best_s = chosen, self._recompute_s(chosen)
-        return _modes(layers, best)
+        return _modes(layers, best) if best is not None else None
 
     def _choices(self, blocks: list[int]) -> Iterator[tuple[list[int], list[int]]]:
         """Every choice among the blocks of all kinds but the most frequent, and the blocks of that one.
@@ -124,7 +122,7 @@ class StageTable:
         kinds: dict[Layer, list[int]] = {}
         for index in blocks:
             kinds.setdefault(self.setting.model.layers[index], []).append(index)
-        *others, most = sorted(kinds.values(), key=len)
+        *others, most = sorted(kinds.values(), key=len) or [[]]
         for counts in itertools.product(*(range(len(kind) + 1) for kind in others)):
             yield [index for kind, count in zip(others, counts, strict=True) for index in kind[:count]], most
 

@@ -102,12 +102,13 @@ def stack(**changes: Any) -> SoftwareStack:
         "weights_stored_in_fp32": False,
         "reduces_whole_gradients_each_microbatch": False,
         "gathered_input_saved": False,
+        "gradients_preallocated": False,
+        "pipeline_buffer_per_microbatch": False,
         "logits_bytes_per_logit": {Precision.BF16: 4.0, Precision.FP32: 8.0},
         "grad_reduce_overlap_frac": 0.0,
         "param_gather_overlap_frac": 0.0,
         "launch_s_per_layer": 0.0,
         "step_overhead_s": 0.0,
-        "allocator_slack_frac": 0.0,
     }
     return SoftwareStack(**figures | changes)
 

@@ -46,7 +46,7 @@ def test_the_nearest_sample_is_of_the_same_layer_then_shard_then_tokens():
 
 
 def test_what_the_formulas_miss_of_the_neighbour_they_miss_of_the_layer():
-    # By formula a block of one sequence takes 4.608 (gemm) + 0.512 (attention) + 1.408 (elementwise) = 6.528 ms forward;
+    # By formula a block of one sequence takes 4.608 (gemm) + 0.512 (attention) + 1.408 (elementwise) = 6.528 ms;
     # timed were 13.056, twice as much. Two sequences take 13.056 by formula, so 26.112 ms.
     here = setting(profile=profile(layer_sample(BLOCK, 13.056e-3, 1.0, 100)))
     price = price_layer(view(BLOCK, here, micro_batch=2))

@@ -1,5 +1,5 @@
 """Every kind of memory by hand: weights, gathered_weights, gradients, optimizer_state, saved_activations, logits,
-communication_buffers, checkpoint_buffer.
+communication_buffers, pipeline_buffers, checkpoint_buffer, and the moments at which they count.
 
 The stage is embedding, one block and head on one rank unless said otherwise: 80 + 592 + 88 = 760 parameters, the
 largest layer 592; for backward 32 + 960 + 288 = 1,280 bytes.
@@ -20,6 +20,7 @@ from costmodel.memory import (
     gradients,
     logits,
     optimizer_state,
+    pipeline_buffers,
     saved_activations,
     stage_memory,
     weights,
@@ -42,8 +43,9 @@ def stage(
     return StageView(here, on, index, tuple(layers), prices, modes)
 
 
-def peaks(item) -> tuple[int, int, int]:
-    return item.steady_bytes, item.first_step_bytes, item.checkpoint_bytes
+def moments(item) -> tuple[int, int, int, int]:
+    """Start and end of the last backward pass, optimizer step, checkpoint."""
+    return item.backward_start_bytes, item.backward_end_bytes, item.optimizer_step_bytes, item.checkpoint_bytes
 
 
 @pytest.mark.parametrize(
@@ -62,33 +64,36 @@ def peaks(item) -> tuple[int, int, int]:
     ],
 )
 def test_weights(zero, stored, size_bytes):
-    assert peaks(weights.item(stage(dp=4, zero=zero, stack_changes=stored))) == (size_bytes,) * 3
+    assert moments(weights.item(stage(dp=4, zero=zero, stack_changes=stored))) == (size_bytes,) * 4
 
 
 @pytest.mark.parametrize(
-    ("zero", "stored", "precision", "size_bytes"),
+    ("zero", "stored", "precision", "expected"),
     [
         # Stored as they compute: gathered layer by layer under ZeRO-3 only, two of 592 are more than all 760.
-        (0, {}, Precision.BF16, 0),
-        (2, {}, Precision.BF16, 0),
-        (3, {}, Precision.BF16, 2 * 760),
-        # Stored in fp32: the whole stage is cast to bf16; in fp32 itself it is whole already unless sharded.
-        (0, FP32_STORED, Precision.BF16, 2 * 760),
-        (1, FP32_STORED, Precision.BF16, 2 * 760),
-        (2, FP32_STORED, Precision.FP32, 4 * 760),
-        (0, FP32_STORED, Precision.FP32, 0),
+        (0, {}, Precision.BF16, (0, 0, 0, 0)),
+        (2, {}, Precision.BF16, (0, 0, 0, 0)),
+        (3, {}, Precision.BF16, (1520, 1520, 0, 0)),
+        # Stored in fp32 and replicated: a bf16 copy that stays; in fp32 itself it is whole already.
+        (0, FP32_STORED, Precision.BF16, (1520, 1520, 1520, 1520)),
+        (0, FP32_STORED, Precision.FP32, (0, 0, 0, 0)),
+        # Stored in fp32 and sharded: gathered for the passes.
+        (1, FP32_STORED, Precision.BF16, (1520, 1520, 0, 0)),
+        (2, FP32_STORED, Precision.FP32, (3040, 3040, 0, 0)),
     ],
 )
-def test_gathered_weights(zero, stored, precision, size_bytes):
+def test_gathered_weights(zero, stored, precision, expected):
     view = stage(dp=4, zero=zero, stack_changes=stored, precision=precision)
-    assert peaks(gathered_weights.item(view)) == (size_bytes, 0, 0)
+    assert moments(gathered_weights.item(view)) == expected
 
 
 @pytest.mark.parametrize("pp", [1, 2])
-def test_gathered_weights_of_many_layers_are_two_of_them_under_zero_3(pp):
-    # 4 blocks: 2 x 592 of 2,368 parameters.
+def test_gathered_weights_of_many_layers(pp):
+    # 4 blocks, 2,368 parameters: two of 592 under ZeRO-3; under ZeRO-1 all, freed but for two by the last backward.
     view = stage((BLOCK,) * 4, dp=4, zero=3, pp=pp, num_microbatches=2, stack_changes=FP32_STORED)
-    assert gathered_weights.item(view).steady_bytes == 2 * 2 * 592
+    assert moments(gathered_weights.item(view)) == (2 * 2 * 592, 2 * 2 * 592, 0, 0)
+    view = stage((BLOCK,) * 4, dp=4, zero=1, pp=pp, num_microbatches=2, stack_changes=FP32_STORED)
+    assert moments(gathered_weights.item(view)) == (2 * 2368, 2 * 2 * 592, 0, 0)
 
 
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
@@ -101,24 +106,26 @@ def test_one_data_parallel_rank_holds_the_same_at_every_stage(zero):
 
 
 @pytest.mark.parametrize(
-    ("zero", "steady_bytes", "first_step_bytes"),
+    ("zero", "num_microbatches", "expected"),
     [
-        (0, 4 * 760, 4 * 760),
-        (1, 4 * 760, 760),  # whole while accumulating, the shard when the optimizer steps
-        (2, 3040, 760),  # the shard 760 and the largest layer 4 x 592 = 2,368 are more than the whole 3,040
-        (3, 3040, 760),
+        # One micro-batch: when its backward starts, one layer's 2 x 592; at its end the whole 4 x 760 or a quarter.
+        (0, 1, (1184, 3040, 3040, 0)),
+        (1, 1, (1184, 760, 760, 0)),
+        (2, 1, (1184, 760, 760, 0)),
+        # Several: beside it what the earlier ones left, whole under ZeRO-0 and -1, sharded under 2 and 3.
+        (0, 2, (1184 + 3040, 3040, 3040, 0)),
+        (1, 2, (1184 + 3040, 760, 760, 0)),
+        (2, 2, (1184 + 760, 760, 760, 0)),
+        (3, 2, (1184 + 760, 760, 760, 0)),
     ],
 )
-def test_gradients(zero, steady_bytes, first_step_bytes):
-    assert peaks(gradients.item(stage(dp=4, zero=zero))) == (steady_bytes, first_step_bytes, 0)
+def test_gradients(zero, num_microbatches, expected):
+    assert moments(gradients.item(stage(dp=4, zero=zero, num_microbatches=num_microbatches))) == expected
 
 
-def test_sharded_gradients_of_many_layers():
-    # 4 blocks: shard 4 x 2,368 / 4 = 2,368 and one layer whole, 2,368.
-    assert gradients.item(stage((BLOCK,) * 4, dp=4, zero=2)).steady_bytes == 2368 + 2368
-    # In two bytes: half.
-    half = stage((BLOCK,) * 4, dp=4, zero=2, stack_changes={"grad_bytes_per_param": 2})
-    assert gradients.item(half).steady_bytes == 2368
+def test_gradients_in_one_buffer_stay():
+    view = stage(dp=4, zero=1, stack_changes={"gradients_preallocated": True})
+    assert moments(gradients.item(view)) == (3040,) * 4
 
 
 @pytest.mark.parametrize(
@@ -134,11 +141,11 @@ def test_sharded_gradients_of_many_layers():
 )
 def test_optimizer_state(zero, stored, precision, bytes_per_param):
     view = stage(dp=4, zero=zero, stack_changes=stored, precision=precision)
-    assert peaks(optimizer_state.item(view)) == (bytes_per_param * PARAMS,) * 3
+    assert moments(optimizer_state.item(view)) == (bytes_per_param * PARAMS,) * 4
 
 
 def test_saved_activations_of_one_stage_are_those_of_one_micro_batch():
-    assert peaks(saved_activations.item(stage(num_microbatches=8))) == (1280, 0, 0)
+    assert moments(saved_activations.item(stage(num_microbatches=8))) == (1280, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -153,43 +160,71 @@ def test_saved_activations_of_one_stage_are_those_of_one_micro_batch():
 )
 def test_saved_activations_of_all_micro_batches_in_flight(schedule, index, in_flight):
     view = stage((BLOCK, BLOCK), pp=4, index=index, num_microbatches=8, schedule=schedule)
-    assert saved_activations.item(view).steady_bytes == in_flight * 2 * 960
+    assert saved_activations.item(view).backward_start_bytes == in_flight * 2 * 960
 
 
 def test_a_recomputed_block_keeps_its_input_and_comes_back_whole_for_a_moment():
     # In flight 4: 4 x (64 + 960), and the recomputed block's 960 once.
     view = stage((BLOCK, BLOCK), full=(0,), pp=4, num_microbatches=8, schedule=Schedule.ONE_F_ONE_B)
-    assert saved_activations.item(view).steady_bytes == 4 * (64 + 960) + 960
+    assert saved_activations.item(view).backward_start_bytes == 4 * (64 + 960) + 960
     # Both: they come back one after the other.
     view = stage((BLOCK, BLOCK), full=(0, 1), pp=4, num_microbatches=8, schedule=Schedule.ONE_F_ONE_B)
-    assert saved_activations.item(view).steady_bytes == 4 * (64 + 64) + 960
+    assert saved_activations.item(view).backward_start_bytes == 4 * (64 + 64) + 960
 
 
 def test_logits():
     # 4 tokens x 10 logits x 4 bytes; over 4 ranks 3 columns each: 12 x 4; in fp32 8 bytes; none without the head.
-    assert peaks(logits.item(stage())) == (160, 0, 0)
-    assert logits.item(stage((HEAD,), tp=4)).steady_bytes == 4 * 3 * 4
-    assert logits.item(stage(precision=Precision.FP32)).steady_bytes == 320
-    assert logits.item(stage((EMBEDDING, BLOCK))).steady_bytes == 0
+    assert moments(logits.item(stage())) == (160, 0, 0, 0)
+    assert logits.item(stage((HEAD,), tp=4)).backward_start_bytes == 4 * 3 * 4
+    assert logits.item(stage(precision=Precision.FP32)).backward_start_bytes == 320
+    assert logits.item(stage((EMBEDDING, BLOCK))).backward_start_bytes == 0
 
 
 @pytest.mark.parametrize(
-    ("dp", "zero", "size_bytes"),
-    [(1, 0, 0), (1, 3, 0), (4, 0, 4 * LARGEST), (4, 1, 6 * LARGEST), (4, 3, 6 * LARGEST)],
+    ("dp", "zero", "expected"),
+    [
+        (1, 0, (0, 0, 0, 0)),
+        (1, 3, (0, 0, 0, 0)),
+        (4, 0, (0, 4 * LARGEST, 0, 0)),  # reduced after the backward pass
+        (4, 1, (4 * LARGEST, 4 * LARGEST, 0, 0)),
+        (4, 3, (4 * LARGEST, 4 * LARGEST, 0, 0)),
+    ],
 )
-def test_communication_buffers(dp, zero, size_bytes):
-    # One layer's gradients in four bytes; from ZeRO-1 on its gathered weights in two.
-    assert peaks(communication_buffers.item(stage(dp=dp, zero=zero))) == (size_bytes, 0, 0)
+def test_communication_buffers(dp, zero, expected):
+    assert moments(communication_buffers.item(stage(dp=dp, zero=zero))) == expected
+    in_place = stage(dp=dp, zero=zero, stack_changes={"gradients_preallocated": True})
+    assert moments(communication_buffers.item(in_place)) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("index", "buffers"),
+    [
+        (0, 8),  # 8 gradients come back
+        (1, 8 - 2 + 8),  # 8 hidden states come, 2 of them in flight and counted there; 8 gradients come back
+        (2, 8 - 1),  # the last stage has 1 in flight
+    ],
+)
+def test_pipeline_buffers(index, buffers):
+    # A hidden state of 4 tokens x 8 numbers x 2 bytes = 64.
+    degrees = {"pp": 3, "index": index, "num_microbatches": 8, "schedule": Schedule.ONE_F_ONE_B}
+    all_of_them = stage((BLOCK,), stack_changes={"pipeline_buffer_per_microbatch": True}, **degrees)
+    assert moments(pipeline_buffers.item(all_of_them)) == (64 * buffers,) * 4
+    one_each = stage((BLOCK,), **degrees)
+    assert moments(pipeline_buffers.item(one_each)) == (64 * (index < 2),) * 4
 
 
 def test_checkpoint_buffer():
-    assert peaks(checkpoint_buffer.item(stage())) == (0, 0, 4 * LARGEST)
+    assert moments(checkpoint_buffer.item(stage())) == (0, 0, 0, 4 * LARGEST)
 
 
 def test_a_stage_adds_its_items_up_and_its_peak_is_the_highest_moment():
-    # Steady: weights 1,520, gradients 3,040, optimizer 12 x 760 = 9,120, activations 1,280, logits 160: 15,120.
-    # First step: 1,520 + 3,040 + 9,120 = 13,680. Checkpoint: 1,520 + 9,120 + 2,368 = 13,008.
+    # weights 1,520 and optimizer 12 x 760 = 9,120 always, 10,640. Backward starts: gradients 1,184, activations
+    # 1,280, logits 160: 13,264. It ends: gradients 3,040: 13,680. First step: the same 13,680. Checkpoint: 2,368:
+    # 13,008.
     memory = stage_memory(stage())
     assert len(memory.items) == len(MEMORY_TERMS)
-    assert (memory.steady_bytes, memory.first_step_bytes, memory.checkpoint_bytes) == (15120, 13680, 13008)
-    assert memory.peak_bytes == 15120
+    assert (memory.steady_bytes, memory.first_step_bytes, memory.checkpoint_bytes) == (13680, 13680, 13008)
+    # Two micro-batches: the start has 3,040 more, 16,304.
+    memory = stage_memory(stage(num_microbatches=2))
+    assert (memory.steady_bytes, memory.first_step_bytes, memory.checkpoint_bytes) == (16304, 13680, 13008)
+    assert memory.peak_bytes == 16304

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -108,13 +109,19 @@ def job(
         framework=framework,
         assumptions=(),
         input_hashes={},
+        cluster_of=_sizes_of(machine),
     )
 
 
 def with_memory(of: Job, memory_bytes: int) -> Job:
     """The same job where a process may allocate `memory_bytes`."""
     device = of.cluster.device.model_copy(update={"memory_bytes": memory_bytes})
-    return replace(of, cluster=of.cluster.model_copy(update={"device": device}))
+    machine = of.cluster.model_copy(update={"device": device})
+    return replace(of, cluster=machine, cluster_of=_sizes_of(machine))
+
+
+def _sizes_of(machine: ClusterSpec) -> Callable[[int], ClusterSpec]:
+    return lambda num_devices: machine.model_copy(update={"num_devices": num_devices})
 
 
 @st.composite

@@ -1,0 +1,20 @@
+"""Receive buffers between pipeline stages: hidden states coming forward, gradients coming backward."""
+
+from __future__ import annotations
+
+from costmodel.memory.moments import Moments
+from costmodel.memory.view import StageView
+
+
+def item(view: StageView) -> Moments:
+    """A hidden state for each micro-batch of the step and direction (torch allocates them all), or one each.
+
+    Hidden states of micro-batches in flight are activations already.
+    """
+    mesh = view.mesh
+    values = mesh.micro_batch * view.setting.workload.seq_len * view.setting.model.hidden
+    message_bytes = view.compute_bytes * values // mesh.tp
+    messages = mesh.num_microbatches if view.setting.stack.pipeline_buffer_per_microbatch else 1
+    forward = max(0, messages - view.in_flight) if view.stage > 0 else 0
+    backward = messages if view.stage < mesh.pp - 1 else 0
+    return Moments.always("pipeline buffers", (forward + backward) * message_bytes)

@@ -1,0 +1,30 @@
+"""Model FLOP by hand, and what they count."""
+
+from __future__ import annotations
+
+import pytest
+from costmodel_samples import model, workload
+
+from costmodel.model_flop import model_flop_per_step
+from costmodel.spec import DenseBlock, Embedding, Head, LayerRun
+
+
+def test_model_flop_of_the_sample():
+    # A sequence of 4 tokens: each block 4,608 in GEMMs and 256 in attention, the head 640: 2 x 4,864 + 640 = 10,368;
+    # three times that with backward, for 5 sequences.
+    assert model_flop_per_step(model(num_blocks=2), workload(global_batch=5)) == 3 * 10368 * 5
+
+
+def test_six_flop_a_token_and_parameter_where_matrices_dominate():
+    # A block of 12 h^2 parameters, 1 token: attention and norms vanish beside 6 x parameters.
+    hidden = 4096
+    block = DenseBlock(
+        hidden=hidden, num_heads=32, num_kv_heads=32, head_dim=128, ffn_hidden=4 * hidden, gated_mlp=False
+    )
+    runs = (
+        LayerRun(layer=Embedding(vocab=1, hidden=hidden)),
+        LayerRun(layer=block),
+        LayerRun(layer=Head(vocab=1, hidden=hidden)),
+    )
+    flop = model_flop_per_step(model(runs=runs), workload(seq_len=1))
+    assert flop == pytest.approx(6 * 12 * hidden**2, rel=1e-3)
