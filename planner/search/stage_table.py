@@ -137,4 +137,5 @@ class StageTable:
 
 def _modes(layers: range, recomputed: Collection[int]) -> tuple[Recompute, ...]:
     """One mode per layer: full for those in `recomputed`."""
-    return tuple(Recompute.FULL if index in recomputed else Recompute.NONE for index in layers)
+    full = frozenset(recomputed)
+    return tuple(Recompute.FULL if index in full else Recompute.NONE for index in layers)

@@ -58,9 +58,9 @@ def test_recompute_runs_the_forward_pass_again():
 
 
 def test_zero_2_on_two_ranks():
-    # Each rank runs 2 micro-batches. Over 2 ranks a round costs 1 ms and half of the bytes at 1e6 per second. After each
-    # backward pass gradients of four bytes: embedding 1.16, block 2.184 twice, head 1.176; before the step weights of two
-    # bytes: 1.08, 1.592 twice, 1.088; the optimizer has half of the parameters.
+    # Each rank runs 2 micro-batches. Over 2 ranks a round costs 1 ms and half of the bytes at 1e6 per second. After
+    # each backward pass gradients of four bytes: embedding 1.16, block 2.184 twice, head 1.176; before the step weights
+    # of two bytes: 1.08, 1.592 twice, 1.088; the optimizer has half of the parameters.
     job = model(), workload(global_batch=4), cluster(2), stack()
     prediction = predict(*job, plan(dp=2, zero=2))
     reduce, gather = 1.16 + 2 * 2.184 + 1.176, 1.08 + 2 * 1.592 + 1.088
@@ -84,8 +84,8 @@ HOP = 1.064
     ],
 )
 def test_two_stages(schedule, end):
-    # Stage 0 ends last, then steps its optimizer: 3.12 + 23.088 = 26.208 ms. Stage 1 ends 14.376 ms earlier and steps for
-    # 26.52 ms.
+    # Stage 0 ends last, then steps its optimizer: 3.12 + 23.088 = 26.208 ms. Stage 1 ends 14.376 ms earlier and steps
+    # for 26.52 ms.
     job = model(), workload(global_batch=2), cluster(2), stack()
     chosen = plan(pp=2, cut=(2, 2), schedule=schedule)
     prediction = predict(*job, chosen)
@@ -113,8 +113,7 @@ def test_gpipe_and_1f1b_of_two_stages_differ_in_memory():
 
 
 def test_gathering_before_the_step_delays_the_start_of_a_stage():
-    # ZeRO-1 on 2 x 2 ranks, one micro-batch, one after the other: stage 0 starts after gathering 1.08 + 1.592, stage 1 has
-    # gathered by then.
+    # ZeRO-1 on 2 x 2 ranks, one micro-batch: stage 0 starts after gathering 1.08 + 1.592; stage 1 has gathered by then.
     job = model(), workload(global_batch=2), cluster(4), stack()
     timeline = timeline_of(*job, plan(pp=2, dp=2, zero=1, cut=(2, 2)))
     assert timeline.actions[0].start_s == pytest.approx((1.08 + 1.592) * ms)
