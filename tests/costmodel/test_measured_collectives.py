@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from costmodel_samples import cluster, collective_sample, profile, setting, tier
 
-from costmodel.collectives import collective_time, ring
+from costmodel.collectives import collective_time, measured, ring
 from costmodel.spec import Collective, Source
 
 ALL_REDUCE, SEND_RECV = Collective.ALL_REDUCE, Collective.SEND_RECV
@@ -56,6 +56,8 @@ def test_send_recv_is_measured_between_two_ranks():
     ],
 )
 def test_where_nothing_was_measured_the_ring_formula_counts(op, num_ranks, stride):
+    here = setting(cluster=cluster(8), profile=profile(collectives=SAMPLES))
+    assert measured.lookup(here, op, num_ranks, stride, 1000) is None
     assert timed(op, num_ranks, 1000, 8, stride) == ring.time(cluster(8), op, num_ranks, stride, 1000)
 
 

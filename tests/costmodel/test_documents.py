@@ -1,0 +1,333 @@
+"""Documents: what is written as JSON reads back as the same value, and anything else is refused by name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from costmodel_samples import (
+    BLOCK,
+    HEAD,
+    cluster,
+    collective_sample,
+    layer_sample,
+    model,
+    plan,
+    profile,
+    spread,
+    stack,
+    workload,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from costmodel.errors import BadInputError
+from costmodel.predict import predict
+from costmodel.spec import (
+    Alternative,
+    Baseline,
+    Certificate,
+    Collective,
+    DenseBlock,
+    Document,
+    Infeasible,
+    LayerRun,
+    Measurement,
+    ModelSpec,
+    OptimizerSample,
+    Plan,
+    PlanFile,
+    Profile,
+    RefusedPlan,
+    Schedule,
+    Sensitivity,
+    Source,
+    Spread,
+)
+
+PREDICTION = predict(model(), workload(global_batch=4), cluster(4), stack(), plan(dp=4, zero=2))
+INFEASIBLE = Infeasible(rule="memory", sentence="too big", needed=2.0, limit=1.0, stage=0, nearest=plan(dp=4, zero=3))
+PROFILE = profile(
+    layer_sample(BLOCK, 1e-3, 2e-3, 960),
+    layer_sample(HEAD, 3e-3, 0.1, 0, tp=2),
+    collectives=(collective_sample(Collective.ALL_REDUCE, 4, 1000, 1e-5),),
+    optimizer=(OptimizerSample(num_params=592, time=spread(1e-4)),),
+)
+MEASUREMENT = Measurement(
+    plan_id=plan().plan_id,
+    seed=7,
+    losses=(5.5, 5.25),
+    step_times_s=(0.2, 0.1),
+    num_warmup_steps=1,
+    step_time_median_s=0.1,
+    peak_memory_bytes=(1000, 1001),
+    memory_counter="resident",
+    predicted_step_time_s=0.11,
+    within_interval=True,
+    provenance=PROFILE.provenance,
+)
+CERTIFICATE = Certificate(
+    lower_bound_s=0.1,
+    gap_frac=0.0,
+    gap_in_space_frac=0.0,
+    space="all",
+    restrictions=("tp = 1",),
+    considered=9,
+    pruned=5,
+    solved=3,
+    refused={"heads_divide": 1},
+    wall_s=0.5,
+)
+PLAN_FILE = PlanFile(
+    hf_config={"hidden_size": 8, "nested": {"name": "größe"}},
+    model=model(),
+    workload=workload(global_batch=4),
+    cluster=cluster(4),
+    stack=stack(),
+    profile=PROFILE,
+    plan=plan(dp=4, zero=2),
+    prediction=PREDICTION,
+    certificate=CERTIFICATE,
+    alternatives=(Alternative(plan=plan(dp=4), prediction=PREDICTION, why_not="slower"),),
+    baselines=(Baseline(name="rule", rule="a rule", plan=None, prediction=None, infeasible=INFEASIBLE),),
+    refused=(RefusedPlan(plan=plan(tp=4), infeasible=INFEASIBLE),),
+    sensitivities=(Sensitivity(input="link", change="halved", step_time_s=0.2),),
+    assumptions=("an assumption",),
+    input_hashes={"model": "abc"},
+    versions={"python": "3.11"},
+    created="2026-01-01T00:00:00Z",
+)
+DOCUMENTS: tuple[Document, ...] = (
+    model(),
+    workload(),
+    cluster(),
+    stack(),
+    PROFILE,
+    plan(full=(1,)),
+    PREDICTION,
+    INFEASIBLE,
+    CERTIFICATE,
+    MEASUREMENT,
+    PLAN_FILE,
+)
+each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: type(document).__name__)
+
+
+def refusal(document: Document, text: str) -> str:
+    """The sentence with which the type of `document` refuses `text`."""
+    with pytest.raises(BadInputError) as caught:
+        type(document).from_json(text, "here.json")
+    sentence = str(caught.value)
+    assert sentence.startswith("here.json: ")
+    assert "\n" not in sentence
+    return sentence
+
+
+@each_document
+def test_json_reads_back_as_the_same_value_and_the_same_bytes(document: Document) -> None:
+    text = document.to_json()
+    again = type(document).from_json(text, "here")
+    assert again == document
+    assert again.to_json() == text
+
+
+def test_every_kind_of_document_is_tried() -> None:
+    assert {type(document) for document in DOCUMENTS} == set(Document.__subclasses__())
+
+
+@each_document
+def test_the_first_key_is_the_schema(document: Document) -> None:
+    data = json.loads(document.to_json())
+    assert next(iter(data)) == "schema"
+    name, version = data["schema"].split("/")
+    assert name.isidentifier()
+    assert int(version) >= 1
+
+
+@each_document
+def test_documents_are_frozen(document: Document) -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(document, next(iter(type(document).model_fields)), None)
+
+
+@each_document
+def test_an_unknown_key_is_refused_by_name(document: Document) -> None:
+    data = json.loads(document.to_json()) | {"colour": 1}
+    assert "unknown key 'colour'" in refusal(document, json.dumps(data))
+
+
+@each_document
+def test_a_newer_or_other_schema_is_refused_by_name(document: Document) -> None:
+    data, schema = json.loads(document.to_json()), document.SCHEMA
+    newer = schema.replace("/1", "/2")
+    sentence = refusal(document, json.dumps(data | {"schema": newer}))
+    assert newer in sentence
+    assert schema in sentence
+    del data["schema"]
+    assert "no `schema` key" in refusal(document, json.dumps(data))
+
+
+@each_document
+def test_a_missing_key_is_refused_by_name(document: Document) -> None:
+    fields = type(document).model_fields
+    required = next(name for name, field in fields.items() if field.is_required())
+    data = json.loads(document.to_json())
+    del data[required]
+    assert f"key {required!r} is missing" in refusal(document, json.dumps(data))
+
+
+def test_a_nested_document_of_another_schema_is_refused_where_it_stands() -> None:
+    data = json.loads(PLAN_FILE.to_json())
+    data["plan"]["schema"] = "plan/9"
+    sentence = refusal(PLAN_FILE, json.dumps(data))
+    assert "plan" in sentence
+    assert "plan/9" in sentence
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_what_is_no_number_in_json_is_refused_by_name(constant: str) -> None:
+    text = MEASUREMENT.to_json().replace("5.25", constant)
+    assert f"{constant} is not a number" in refusal(MEASUREMENT, text)
+
+
+def test_not_a_number_is_refused_in_python_too() -> None:
+    with pytest.raises(ValidationError, match="finite"):
+        Spread(median_s=float("nan"), low_s=1, high_s=1, num_samples=1)
+    with pytest.raises(ValidationError, match="finite"):
+        stack(launch_s_per_layer=float("inf"))
+
+
+def test_a_key_that_stands_twice_is_refused_by_name() -> None:
+    text = plan().to_json().replace('"tp": 1', '"tp": 1, "tp": 2')
+    assert "key 'tp' stands twice" in refusal(plan(), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("", "line 1"), ("{", "line 1"), ('{"schema": "plan/1",\n}', "line 2"), ("[]", "schema"), ("3", "schema"),
+     ("[" * 100_000, "nested too deeply")],
+)  # fmt: skip
+def test_text_that_is_no_document_is_refused(text: str, word: str) -> None:
+    assert word in refusal(plan(), text)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"tp": 0}, ("tp", "0", "greater")),
+        ({"tp": "two"}, ("tp", "'two'")),
+        ({"zero": 4}, ("zero", "4")),
+        ({"schedule": "zigzag"}, ("schedule", "'zigzag'", "1f1b")),
+        ({"pp": 2}, ("cut has 1 stages but pp x vpp is 2",)),
+        ({"cut": [4, 0], "pp": 2}, ("without layers",)),
+        ({"cut": [5]}, ("cut holds 5 layers, recompute_layers 4",)),
+    ],
+)
+def test_a_plan_that_contradicts_itself_is_refused(changes: dict[str, object], words: tuple[str, ...]) -> None:
+    sentence = refusal(plan(), json.dumps(json.loads(plan().to_json()) | changes))
+    assert all(word in sentence for word in words), sentence
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        (lambda runs: (runs[1], runs[1], runs[2]), "one embedding, blocks, one head"),
+        (lambda runs: (runs[0], runs[2], runs[1]), "one embedding, blocks, one head"),
+        (lambda runs: (runs[0], runs[1], LayerRun(layer=HEAD, count=2)), "must stand once"),
+        (lambda runs: (runs[0], runs[1], LayerRun(layer=HEAD.model_copy(update={"vocab": 11}))), "vocab 10"),
+        (lambda runs: (runs[0], LayerRun(layer=BLOCK.model_copy(update={"hidden": 9})), runs[2]), "one hidden size"),
+    ],
+)
+def test_a_model_that_is_none_is_refused(runs, words: str) -> None:
+    data = json.loads(model().to_json())
+    data["runs"] = [run.model_dump(mode="json") for run in runs(model().runs)]
+    assert words in refusal(model(), json.dumps(data))
+
+
+def test_heads_that_do_not_share_key_value_heads_are_refused() -> None:
+    with pytest.raises(ValidationError, match="num_heads 3 is not a multiple of num_kv_heads 2"):
+        DenseBlock(hidden=8, num_heads=3, num_kv_heads=2, head_dim=4, ffn_hidden=16)
+
+
+def test_tiers_that_do_not_grow_or_do_not_hold_the_cluster_are_refused() -> None:
+    small, large = cluster().tiers
+    with pytest.raises(ValidationError, match="must grow"):
+        cluster(4, large, small)
+    with pytest.raises(ValidationError, match="joins 4 devices, but the cluster has 5"):
+        cluster(5, small)
+
+
+plans = st.builds(
+    plan,
+    tp=st.sampled_from([1, 2]),
+    dp=st.sampled_from([1, 2]),
+    zero=st.sampled_from([0, 1]),
+    micro_batch=st.sampled_from([1, 2]),
+    schedule=st.sampled_from(Schedule),
+    full=st.sampled_from([(), (1,), (2,), (1, 2)]),
+)
+
+
+@given(one=plans, other=plans)
+def test_plans_are_equal_exactly_if_their_ids_are(one: Plan, other: Plan) -> None:
+    assert (one == other) == (one.plan_id == other.plan_id)
+
+
+def test_the_id_of_a_plan_survives_json() -> None:
+    assert Plan.from_json(plan(dp=2).to_json(), "here").plan_id == plan(dp=2).plan_id
+
+
+def test_recompute_of_a_plan_in_a_word() -> None:
+    assert (plan().recompute, plan(full=(1, 2)).recompute, plan(full=(2,)).recompute) == ("none", "full", "mixed")
+
+
+def test_stages_and_strides_of_a_plan() -> None:
+    chosen = plan(num_blocks=4, tp=2, dp=3, pp=2, cut=(2, 4))
+    assert [list(stage) for stage in chosen.stages] == [[0, 1], [2, 3, 4, 5]]
+    assert (chosen.stride("tp"), chosen.stride("dp"), chosen.stride("pp")) == (1, 2, 6)
+    assert chosen.num_ranks == 12
+    assert chosen.num_microbatches(12) == 4
+    with pytest.raises(ValueError, match="global batch 13"):
+        chosen.num_microbatches(13)
+
+
+@given(st.lists(st.sampled_from(Source), min_size=1), st.randoms())
+def test_the_worst_source_is_the_last_in_the_list(sources: list[Source], order) -> None:
+    ranks = list(Source)
+    shuffled = sorted(sources, key=lambda _: order.random())
+    assert ranks.index(Source.worst(*shuffled)) == max(ranks.index(source) for source in sources)
+
+
+def test_worst_of_no_source_is_analytic() -> None:
+    assert Source.worst() is Source.ANALYTIC
+
+
+@given(
+    tp=st.sampled_from([1, 2, 4]),
+    vocab=st.integers(1, 100),
+    tied=st.booleans(),
+    biases=st.tuples(*[st.booleans()] * 4),
+)
+def test_parameters_of_the_parts_add_up(tp: int, vocab: int, tied: bool, biases: tuple[bool, ...]) -> None:
+    names = ("qkv_bias", "output_bias", "mlp_bias", "qk_norm")
+    block = BLOCK.model_copy(update={"num_heads": 4, "num_kv_heads": 4} | dict(zip(names, biases, strict=True)))
+    of = _with_vocab(block, vocab, tied)
+    assert of.params_total == sum(of.params_by_part.values()) == sum(layer.num_params() for layer in of.layers)
+    assert of.params_by_part["head"] == 8 + (0 if tied else 8 * vocab)
+    # Tensor ranks hold everything together: what is split once, what is replicated and padded more than once.
+    assert tp * sum(layer.num_params(tp) for layer in of.layers) >= of.params_total
+
+
+def _with_vocab(block: DenseBlock, vocab: int, tied: bool) -> ModelSpec:
+    first, _, last = model().runs
+    embedding = first.layer.model_copy(update={"vocab": vocab})
+    head = last.layer.model_copy(update={"vocab": vocab, "tied": tied})
+    return model(runs=(LayerRun(layer=embedding), LayerRun(layer=block, count=3), LayerRun(layer=head)))
+
+
+def test_a_profile_whose_spread_is_out_of_order_is_refused() -> None:
+    data = json.loads(PROFILE.to_json())
+    data["layers"][0]["forward"]["low_s"] = 1.0
+    assert "not in order" in refusal(PROFILE, json.dumps(data))
+    assert Profile.from_json(PROFILE.to_json(), "here") == PROFILE
