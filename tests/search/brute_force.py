@@ -21,10 +21,11 @@ from planner.job import Job
 
 @dataclass(frozen=True)
 class Tried:
-    """A plan that the framework can express, its step time and the upper bound of its peak."""
+    """A plan that the framework can express, its step time and the bounds of its peak."""
 
     plan: Plan
     step_time_s: float
+    peak_low_bytes: int
     peak_high_bytes: int
 
 
@@ -39,7 +40,8 @@ def try_all(job: Job) -> list[Tried]:
             if mesh not in prices:
                 prices[mesh] = price_layers(setting, mesh)
             prediction = predict_priced(setting, plan, prices[mesh])
-            tried.append(Tried(plan, prediction.step_time_s, prediction.peak_memory_high_bytes))
+            bounds_bytes = prediction.peak_memory_low_bytes, prediction.peak_memory_high_bytes
+            tried.append(Tried(plan, prediction.step_time_s, *bounds_bytes))
     return tried
 
 
@@ -83,7 +85,18 @@ def every_recompute(num_blocks: int) -> Iterator[tuple[Recompute, ...]]:
         yield (Recompute.NONE, *modes, Recompute.NONE)
 
 
-def fastest(tried: Iterable[Tried], limit_bytes: int, counts: Callable[[Plan], bool] = lambda _: True) -> Tried | None:
-    """The fastest plan that surely fits into `limit_bytes` and that `counts`; None where there is none."""
-    fitting = (one for one in tried if one.peak_high_bytes <= limit_bytes and counts(one.plan))
+def fastest(
+    tried: Iterable[Tried],
+    limit_bytes: int,
+    counts: Callable[[Plan], bool] = lambda _: True,
+    *,
+    allow_tight: bool = False,
+) -> Tried | None:
+    """The fastest plan that surely fits into `limit_bytes` (or may, if `allow_tight`) and that `counts`; None where
+    there is none."""
+
+    def fits(one: Tried) -> bool:
+        return (one.peak_low_bytes if allow_tight else one.peak_high_bytes) <= limit_bytes
+
+    fitting = (one for one in tried if fits(one) and counts(one.plan))
     return min(fitting, key=lambda one: one.step_time_s, default=None)

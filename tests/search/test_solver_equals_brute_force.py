@@ -166,6 +166,19 @@ def test_fixed_choices_on_many_jobs(data: st.DataObject, job: Job) -> None:
 
 
 @QUICK
+@given(data=st.data(), job=jobs(frameworks=("native",), unequal=True))
+def test_tight_plans_count_only_if_allowed(data: st.DataObject, job: Job) -> None:
+    tried = try_all(job)
+    limit_bytes = data.draw(limits(tried))
+    expected = fastest(tried, limit_bytes, allow_tight=True)
+    answer = solve(with_memory(job, limit_bytes), Layout(), allow_tight=True)
+    assert (answer.plan_file is None) == (expected is None)
+    if expected is not None:
+        assert answer.plan_file.prediction.step_time_s == pytest.approx(expected.step_time_s, rel=REL)
+        assert answer.plan_file.prediction.verdict is not Verdict.DOES_NOT_FIT
+
+
+@QUICK
 @given(data=st.data(), job=jobs(frameworks=("native",)))
 def test_a_search_cut_short_claims_no_more_than_it_proved(data: st.DataObject, job: Job) -> None:
     tried = try_all(job)
