@@ -33,6 +33,8 @@ from executor.warm_up import warm_up
 OnStep = Callable[[int, float, float], None]
 DEFAULT_LR = 3e-4
 MAX_WARMUP_STEPS = 3
+STEPS_TO_PEAK = 2
+"""The first step makes the optimizer's state; the second has it from its start, and peaks as every later one."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,8 @@ def train(job: Job, on_step: OnStep | None) -> Record:
     trainer = Trainer(HFCausalLM(job.plan_file.hf_config), plan, workload, mesh, seed=job.seed, lr=job.lr)
     losses, step_times_s = [], []
     for step in range(job.steps):
+        if step == _num_warmup_steps(job.steps) and step >= STEPS_TO_PEAK:
+            memory.stop()
         batch = job.text.batch(job.seed, step, workload.global_batch)
         tokens = batch.chunk(plan.dp)[mesh.index("dp")].to(device)
         start = time.perf_counter()
@@ -174,9 +178,13 @@ def _agree(mesh: RankMesh, loss: torch.Tensor | None, step_time_s: float) -> tup
     return float(mean), float(slowest)
 
 
+def _num_warmup_steps(steps: int) -> int:
+    return min(MAX_WARMUP_STEPS, steps // 2)
+
+
 def _measurement(job: Job, record: Record) -> Measurement:
     plan_file = job.plan_file
-    num_warmup_steps = min(MAX_WARMUP_STEPS, job.steps // 4)
+    num_warmup_steps = _num_warmup_steps(job.steps)
     median_s = statistics.median(record.step_times_s[num_warmup_steps:])
     prediction = plan_file.prediction
     return Measurement(

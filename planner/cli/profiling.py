@@ -46,7 +46,7 @@ def choose(
 
 def measure_here(model: LoadedModel, choices: ProfileChoices, on_progress: OnProgress) -> Profile:
     """Measure `model` on `choices.num_ranks` ranks of this machine."""
-    from executor.memory import return_freed_memory
+    from executor.memory import keep_freed_memory
     from executor.models import HFCausalLM
     from executor.ranks import run_ranks, send_to_parent
     from profiler.contract import ProfileRequest
@@ -72,7 +72,7 @@ def measure_here(model: LoadedModel, choices: ProfileChoices, on_progress: OnPro
         on_progress,
         notify=note,
         send_to_parent=send_to_parent,
-        prepare_rank=return_freed_memory,
+        prepare_rank=keep_freed_memory,
     )
 
 

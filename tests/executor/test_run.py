@@ -37,8 +37,8 @@ def test_a_run_is_measured(text: Path) -> None:
     assert [step for step, _, _ in seen] == [0, 1, 2, 3, 4]
     assert measurement.losses == tuple(loss for _, loss, _ in seen)
     assert measurement.step_times_s == tuple(time_s for _, _, time_s in seen)
-    assert measurement.num_warmup_steps == 1  # a quarter of the steps, at most 3
-    assert measurement.step_time_median_s == statistics.median(measurement.step_times_s[1:])
+    assert measurement.num_warmup_steps == 2  # half of the steps, at most 3
+    assert measurement.step_time_median_s == statistics.median(measurement.step_times_s[2:])
     assert measurement.losses[-1] < measurement.losses[0]
     assert len(measurement.peak_memory_bytes) == 2
     assert measurement.memory_counter == "resident"
