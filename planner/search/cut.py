@@ -147,11 +147,14 @@ def _most_layers(table: StageTable, stage: int, rows: Sequence[BoundRow], below_
         return bisect.bisect_left(range(1, longest + 1), True, key=lambda size: too_slow(start, size))
 
     longest = total - num_stages + 1
+    if stage == num_stages - 1:
+        # It holds the head, so where it starts follows from its size.
+        return bisect.bisect_left(range(1, longest + 1), True, key=lambda size: too_slow(total - size, size))
     return max(most_from(start, min(longest, total - start)) for start in _starts(table, stage, longest))
 
 
 def _starts(table: StageTable, stage: int, longest: int) -> range:
-    """Where a stage can start; with equal blocks, one place stands for all."""
+    """Where a stage before the last can start; with equal blocks, one place stands for all."""
     if table.uniform:
         return range(stage, stage + 1)
     return range(stage, stage + longest) if stage > 0 else range(1)

@@ -29,12 +29,13 @@ class Tried:
     peak_high_bytes: int
 
 
-def try_all(job: Job) -> list[Tried]:
-    """Every expressible plan of `job`, whether it fits or not; layers are priced once for all cuts of a mesh."""
+def try_all(job: Job, counts: Callable[[Plan], bool] = lambda _: True) -> list[Tried]:
+    """Every expressible plan of `job` that `counts`, whether it fits or not; layers are priced once for all cuts of a
+    mesh."""
     framework = registry.get(job.framework)
     setting = Setting(job.model, job.workload, job.cluster, job.stack, job.profile)
     tried, prices = [], {}
-    for plan in every_plan(job):
+    for plan in filter(counts, every_plan(job)):
         if framework.refusal(job.model, job.workload, plan) is None and contradiction(setting, plan) is None:
             mesh = Mesh.of(plan, job.workload)
             if mesh not in prices:

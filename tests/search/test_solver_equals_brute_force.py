@@ -8,7 +8,7 @@ import pytest
 from brute_force import Tried, fastest, try_all
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from search_samples import AMPLE_BYTES, jobs, with_memory
+from search_samples import AMPLE_BYTES, block, cluster, job, jobs, model, with_memory
 
 from costmodel.predict import predict
 from costmodel.spec import Plan, PlanFile, Prediction, Schedule, Verdict
@@ -112,6 +112,19 @@ def test_equal_blocks(data: st.DataObject, framework: str) -> None:
 @given(data=st.data(), job=jobs(frameworks=("native",), unequal=True))
 def test_unequal_blocks(data: st.DataObject, job: Job) -> None:
     check_some_limits(data, job, num_limits=3)
+
+
+@pytest.mark.parametrize("flop_per_s", [1e7, 1e9])
+@pytest.mark.parametrize("vocab", [8, 400])
+@pytest.mark.parametrize("pp", [2, 3])
+def test_light_and_heavy_ends_of_a_pipeline(pp: int, vocab: int, flop_per_s: float) -> None:
+    # Embedding and head are far lighter than a block, or heavier, so the best cut is uneven in either direction.
+    of = job(model((block(), 4), vocab=vocab), cluster(pp, flop_per_s=flop_per_s), global_batch=6)
+    fixed = Layout(pp=pp, recompute="none")
+    tried = try_all(of, lambda plan: obeys(of, fixed, plan))
+    plan_file = solve(of, fixed).plan_file
+    assert plan_file.prediction.step_time_s == pytest.approx(fastest(tried, AMPLE_BYTES).step_time_s, rel=REL)
+    assert plan_file.certificate.gap_in_space_frac == 0
 
 
 @pytest.mark.slow
