@@ -9,11 +9,11 @@ cuts it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from costmodel.spec import Layer, LayerSample, ModelSpec
 from profiler.contract import DTYPES, LayerFactory, ProfileRequest
@@ -21,10 +21,10 @@ from profiler.rounds import Times, spread_of_ranks
 from profiler.saved import SavedBytes
 from profiler.stopwatch import Stopwatch
 
-WORKING_SET_BYTES = 128 * 1024**2
-"""Weights and gradients of the copies of one kind of layer: several times a last-level cache of some 36 MiB, so that a
-layer's own have left it when its turn comes again. On such a processor a slice of 1.2 times the cache was 7 % to 11 %
-too fast for the whole model."""
+WORKING_SET_BYTES = 64 * 1024**2
+"""What the copies of one kind of layer touch together: about twice a last-level cache of 36 MiB, so that a layer's own
+bytes have left it when its turn comes again. On such a processor slices of this size agreed with the whole model within
+3 %, while one or two small blocks were off by 5 %."""
 MIN_COPIES = 2
 """Copies of a layer that is larger than that, if the model has as many."""
 
@@ -38,16 +38,21 @@ class LayerCase:
     micro_batch: int
 
 
-def slice_indices(model: ModelSpec, tp: int, bytes_per_number: int) -> dict[Layer, list[int]]:
-    """For each distinct layer the positions (in `model.layers`) of the copies of it that the slice holds.
+def copies_needed(copy_bytes: int) -> int:
+    """Copies of a layer that make up the working set, if one pass through a copy touches `copy_bytes`."""
+    return max(MIN_COPIES, -(-WORKING_SET_BYTES // copy_bytes))
 
-    The first copies, as many as make up `WORKING_SET_BYTES` on one of `tp` ranks, or all that the model has.
+
+def slice_indices(model: ModelSpec, tp: int, bytes_per_number: int) -> dict[Layer, list[int]]:
+    """For each distinct layer the positions (in `model.layers`) of the copies of it that a slice may hold.
+
+    The first copies, as many as make up the working set on one of `tp` ranks with their weights and gradients alone,
+    or all that the model has.
     """
     indices: dict[Layer, list[int]] = {}
     for index, layer in enumerate(model.layers):
         copies = indices.setdefault(layer, [])
-        copy_bytes = 2 * layer.num_params(tp) * bytes_per_number
-        if len(copies) < max(MIN_COPIES, -(-WORKING_SET_BYTES // copy_bytes)):
+        if len(copies) < copies_needed(2 * layer.num_params(tp) * bytes_per_number):
             copies.append(index)
     return indices
 
@@ -56,30 +61,28 @@ class LayerTimer:
     """The layers of all cases on one rank, ready to be timed in rounds."""
 
     def __init__(self, request: ProfileRequest, layers: LayerFactory, device: torch.device, watch: Stopwatch) -> None:
-        self._slices = {tp: ModelSlice(tp, request, layers, device) for tp in request.tp_degrees}
-        self._batches = [(tp, micro_batch) for micro_batch in request.micro_batches for tp in request.tp_degrees]
-        self.cases = [
-            LayerCase(layer, tp, micro_batch)
-            for tp, micro_batch in self._batches
-            for layer in dict.fromkeys(request.model.layers)
-        ]
-        self._inputs = {
-            micro_batch: layers.example_input(0, micro_batch, request.seq_len, device, DTYPES[request.precision])
-            for micro_batch in request.micro_batches
-        }
-        self._watch = watch
-
-    def saved_bytes(self) -> list[int]:
+        dtype = DTYPES[request.precision]
+        kinds = tuple(dict.fromkeys(request.model.layers))
+        self.cases: list[LayerCase] = []
+        self.saved_bytes: list[int] = []
         """Bytes kept for backward, one per case."""
-        return [
-            saved
-            for tp, micro_batch in self._batches
-            for saved in self._slices[tp].saved_bytes(self._inputs[micro_batch])
-        ]
+        self._passes: list[tuple[ModelSlice, Tensor]] = []
+        self._watch = watch
+        longest = {tp: ModelSlice.build(tp, request, layers, device) for tp in request.tp_degrees}
+        for micro_batch in request.micro_batches:
+            tokens = layers.example_input(0, micro_batch, request.seq_len, device, dtype)
+            for tp in request.tp_degrees:
+                saved = longest[tp].shortened([1] * len(kinds)).saved_bytes(tokens)
+                touched = [
+                    2 * kind.num_params(tp) * dtype.itemsize + kept for kind, kept in zip(kinds, saved, strict=True)
+                ]
+                self._passes.append((longest[tp].shortened([copies_needed(size) for size in touched]), tokens))
+                self.saved_bytes += saved
+                self.cases += [LayerCase(kind, tp, micro_batch) for kind in kinds]
 
     def visit(self) -> list[float]:
         """One round: forward seconds of every case, then backward seconds of every case."""
-        passes = [self._slices[tp].time(self._inputs[micro_batch], self._watch) for tp, micro_batch in self._batches]
+        passes = [layers.time(tokens, self._watch) for layers, tokens in self._passes]
         return [time for forward, _ in passes for time in forward] + [
             time for _, backward in passes for time in backward
         ]
@@ -88,21 +91,39 @@ class LayerTimer:
 class ModelSlice:
     """A few layers of the model, in their order, as one of `tp` ranks holds them."""
 
-    def __init__(self, tp: int, request: ProfileRequest, layers: LayerFactory, device: torch.device) -> None:
+    def __init__(
+        self, kinds: Sequence[int], modules: Sequence[nn.Module], loss: Callable[[Tensor, Tensor], Tensor]
+    ) -> None:
+        """`kinds` numbers the distinct layers, one number for each of `modules`; the last module is the head."""
+        self.kinds = list(kinds)
+        self.modules = list(modules)
+        self._loss = loss
+        self._targets: dict[torch.Size, Tensor] = {}
+
+    @classmethod
+    def build(cls, tp: int, request: ProfileRequest, layers: LayerFactory, device: torch.device) -> ModelSlice:
+        """The longest slice that any case needs."""
         dtype = DTYPES[request.precision]
         copies = slice_indices(request.model, tp, dtype.itemsize)
         order = sorted((index, kind) for kind, indices in enumerate(copies.values()) for index in indices)
-        self._kinds = [kind for _, kind in order]
-        self._modules = [layers.build_layer(index, tp, device, dtype).train() for index, _ in order]
-        self._loss = layers.loss
-        self._targets: dict[torch.Size, Tensor] = {}
+        modules = [layers.build_layer(index, tp, device, dtype).train() for index, _ in order]
+        return cls([kind for _, kind in order], modules, layers.loss)
+
+    def shortened(self, copies: Sequence[int]) -> ModelSlice:
+        """The same modules, with only the first `copies[kind]` of each kind."""
+        kept = [
+            position for position, kind in enumerate(self.kinds) if self.kinds[:position].count(kind) < copies[kind]
+        ]
+        return ModelSlice(
+            [self.kinds[position] for position in kept], [self.modules[position] for position in kept], self._loss
+        )
 
     def saved_bytes(self, tokens: Tensor) -> list[int]:
-        """Bytes that each distinct layer keeps for backward; its input counts where it is kept."""
-        saved = [0] * (max(self._kinds) + 1)
+        """Bytes that each distinct layer keeps for backward, of its last copy; its input counts where it is kept."""
+        saved = [0] * (max(self.kinds) + 1)
         borders = []
         hidden = tokens
-        for position, (kind, module) in enumerate(zip(self._kinds, self._modules, strict=True)):
+        for position, (kind, module) in enumerate(zip(self.kinds, self.modules, strict=True)):
             with SavedBytes([*module.parameters(), *module.buffers()]) as counter:
                 borders.append(self._forward(position, hidden))
             saved[kind] = counter.total
@@ -115,21 +136,21 @@ class ModelSlice:
         borders = []
         hidden = tokens
         watch.mark()
-        for position in range(len(self._modules)):
+        for position in range(len(self.modules)):
             borders.append(self._forward(position, hidden))
             hidden = borders[-1][1]
             watch.mark()
         del hidden
         self._backward(borders, watch)
         times = watch.read()
-        forward, backward = times[: len(self._modules)], times[len(self._modules) :][::-1]
+        forward, backward = times[: len(self.modules)], times[len(self.modules) :][::-1]
         return self._by_kind(forward), self._by_kind(backward)
 
     def _forward(self, position: int, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Input and output of one module, cut off from the graph of the module before."""
         inputs = hidden.detach().requires_grad_() if hidden.is_floating_point() else hidden
-        output: Tensor = self._modules[position](inputs)
-        if position == len(self._modules) - 1:
+        output: Tensor = self.modules[position](inputs)
+        if position == len(self.modules) - 1:
             output = self._loss(output, self._target(output))
         return inputs, output
 
@@ -151,8 +172,8 @@ class ModelSlice:
         return self._targets[shape]
 
     def _by_kind(self, times: Sequence[float]) -> list[float]:
-        sums, counts = [0.0] * (max(self._kinds) + 1), [0] * (max(self._kinds) + 1)
-        for kind, time in zip(self._kinds, times, strict=True):
+        sums, counts = [0.0] * (max(self.kinds) + 1), [0] * (max(self.kinds) + 1)
+        for kind, time in zip(self.kinds, times, strict=True):
             sums[kind] += time
             counts[kind] += 1
         return [total / count for total, count in zip(sums, counts, strict=True)]

@@ -79,9 +79,8 @@ def measure_rank(
     del kernels
 
     timer = LayerTimer(request, layers, device, stopwatch(device))
-    saved_bytes = timer.saved_bytes()
     layer_times = bench.rounds("layers", "layers forward and backward", timer.visit)
-    layer_cases = timer.cases
+    layer_cases, saved_bytes = timer.cases, timer.saved_bytes
     del timer
 
     cases = collective_cases(dist.get_world_size(), min(4 * request.model.params_total, extra_bytes // 2))

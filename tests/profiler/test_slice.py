@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from small_layers import small_model
+from torch import nn
 
 from costmodel.spec import LayerRun, ModelSpec
-from profiler.layers import slice_indices
+from profiler.layers import ModelSlice, slice_indices
 
 
 def test_a_small_model_is_timed_whole() -> None:
@@ -16,19 +17,27 @@ def test_a_small_model_is_timed_whole() -> None:
 
 def test_large_blocks_need_few_copies() -> None:
     # A block has 4 x 1024^2 + 3 x 1024 x 4096 + 2 x 1024 = 16.8 M parameters: weights and gradients in four bytes
-    # take 134.2 MB, and 128 MiB are 134.2 MB less 16 KiB; one copy would do, but two are the least.
+    # take 134 MB, more than the 67 MB of the working set; two copies are the least.
     model = small_model(hidden=1024, ffn_hidden=4096, num_blocks=32)
     block = model.blocks[0]
     assert slice_indices(model, tp=1, bytes_per_number=4)[block] == [1, 2]
 
 
 def test_shards_and_low_precision_need_more_copies() -> None:
-    # A quarter of the block and half of the bytes: 8.4 M x 2 x 2 bytes with tp 2 are 33.6 MB, of which 134.2 MB hold
-    # just under 4; with four-byte numbers 67.1 MB, just under 2.
+    # Half of the block in half of the bytes is a quarter of 134.234 MB, 33.6 MB: just under 2 copies in 67.1 MB. A
+    # quarter of it in half of the bytes, 16.8 MB: just under 4 copies.
     model = small_model(hidden=1024, ffn_hidden=4096, num_blocks=32)
     block = model.blocks[0]
-    assert len(slice_indices(model, tp=2, bytes_per_number=4)[block]) == 2
-    assert len(slice_indices(model, tp=2, bytes_per_number=2)[block]) == 4
+    assert len(slice_indices(model, tp=2, bytes_per_number=2)[block]) == 2
+    assert len(slice_indices(model, tp=4, bytes_per_number=2)[block]) == 4
+
+
+def test_a_short_slice_has_the_first_copies() -> None:
+    # Kinds 0 1 1 1 2 1: a head stays last where two of the four middle ones are kept.
+    modules = [nn.Identity() for _ in range(6)]
+    short = ModelSlice([0, 1, 1, 1, 2, 1], modules, nn.functional.cross_entropy).shortened([1, 2, 5])
+    assert short.modules == [modules[0], modules[1], modules[2], modules[4]]
+    assert short.kinds == [0, 1, 1, 2]
 
 
 def test_each_kind_of_block_has_its_copies() -> None:
