@@ -55,7 +55,7 @@ def price_layer(view: LayerView) -> LayerPrice:
 def _compute(view: LayerView) -> tuple[PassPrice, ...]:
     sample = measured_layer.exact(view)
     if sample is not None:
-        term = f"{view.layer.kind} passes"
+        term = measured_layer.TERMS[view.layer.kind]
         return (PassPrice(term, sample.forward.median_s, sample.backward.median_s, Source.MEASURED),)
     computed = _from_operations(view)
     neighbour = measured_layer.nearest(view)

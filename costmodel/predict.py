@@ -186,7 +186,7 @@ def _terms(setting: Setting, mesh: Mesh, step: Step) -> tuple[TimeTerm, ...]:
         terms.append(TimeTerm(name=WAIT_TERM, time_s=wait_s, source=_wait_source(step)))
     overhead = host.per_step(setting)
     if overhead.after_s > 0:
-        terms.append(TimeTerm(name="step overhead", time_s=overhead.after_s, source=overhead.source))
+        terms.append(TimeTerm(name=overhead.term, time_s=overhead.after_s, source=overhead.source))
     return tuple(sorted(terms, key=lambda term: -term.time_s))
 
 

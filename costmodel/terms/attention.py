@@ -7,6 +7,8 @@ from costmodel.setting import LayerView
 from costmodel.spec import Source
 from costmodel.spec.operations import CausalAttention
 
+TERM = "attention"
+
 BACKWARD_RATIO = 2.5 / 0.8
 """Backward does 2.5 times the FLOP (five GEMMs for two) at 0.8 of the rate (fitted on published long-context runs)."""
 
@@ -17,4 +19,4 @@ def price(view: LayerView) -> PassPrice:
     rate = device.peak_flop_per_s[workload.precision] * device.attention_efficiency_frac
     operations = view.layer.operations(view.mesh.micro_batch, workload.seq_len, view.mesh.tp)
     forward_s = sum(op.flop for op in operations if isinstance(op, CausalAttention)) / rate
-    return PassPrice("attention", forward_s, BACKWARD_RATIO * forward_s, Source.worst(Source.FITTED, device.source))
+    return PassPrice(TERM, forward_s, BACKWARD_RATIO * forward_s, Source.worst(Source.FITTED, device.source))

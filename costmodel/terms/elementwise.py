@@ -8,6 +8,8 @@ from costmodel.spec import Source
 from costmodel.spec.operations import Elementwise
 from costmodel.terms.gemm import BANDWIDTH_FRAC
 
+TERM = "element-wise work"
+
 
 def price(view: LayerView) -> PassPrice:
     """Moved bytes, times how much more the stack moves than fused kernels would, over the bandwidth reached."""
@@ -20,4 +22,4 @@ def price(view: LayerView) -> PassPrice:
             forward_bytes += op.forward_values * value_bytes + 4 * op.fp32_values_forward
             backward_bytes += op.backward_values * value_bytes + 4 * op.fp32_values_backward
     source = Source.worst(Source.ANALYTIC, device.source)
-    return PassPrice("elementwise", forward_bytes / rate, backward_bytes / rate, source)
+    return PassPrice(TERM, forward_bytes / rate, backward_bytes / rate, source)

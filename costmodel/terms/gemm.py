@@ -7,6 +7,8 @@ from costmodel.setting import LayerView
 from costmodel.spec import Source
 from costmodel.spec.operations import Gemm
 
+TERM = "matrix multiplications"
+
 TRAINING_FRAC = 0.90
 """What is left in training of the rate of a lone forward GEMM: gradients have worse layouts, and power and memory are
 shared. Fitted on published A100 and H100 runs (0.92 and 0.90)."""
@@ -27,4 +29,4 @@ def price(view: LayerView) -> PassPrice:
             moved_bytes = (op.m * op.k + op.k * op.n + op.m * op.n) * op.count * workload.precision.bytes
             memory_s = moved_bytes / (device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC)
             forward_s += max(op.flop / rate, memory_s)
-    return PassPrice("gemm", forward_s, 2 * forward_s, Source.worst(Source.FITTED, device.source))
+    return PassPrice(TERM, forward_s, 2 * forward_s, Source.worst(Source.FITTED, device.source))

@@ -6,6 +6,9 @@ from costmodel.price import PassPrice, StepPrice
 from costmodel.setting import LayerView, Setting
 from costmodel.spec import DenseBlock, Source
 
+TERM = "launching kernels"
+STEP_TERM = "step overhead"
+
 SOFTNESS = 6
 """Exponent of the soft maximum of device and host time; published launch-bound runs bend this sharply."""
 
@@ -14,7 +17,7 @@ def price(view: LayerView, device_forward_s: float, device_backward_s: float) ->
     """What launching adds to a pass of `device_*_s`: (device^6 + host^6)^(1/6) - device."""
     launch_s = view.setting.stack.launch_s_per_layer if isinstance(view.layer, DenseBlock) else 0.0
     return PassPrice(
-        "host",
+        TERM,
         _soft_maximum(device_forward_s, launch_s) - device_forward_s,
         _soft_maximum(device_backward_s, launch_s) - device_backward_s,
         Source.ASSUMED,
@@ -23,7 +26,7 @@ def price(view: LayerView, device_forward_s: float, device_backward_s: float) ->
 
 def per_step(setting: Setting) -> StepPrice:
     """Time per step outside passes, communication and optimizer."""
-    return StepPrice("host", Source.ASSUMED, after_s=setting.stack.step_overhead_s)
+    return StepPrice(STEP_TERM, Source.ASSUMED, after_s=setting.stack.step_overhead_s)
 
 
 def _soft_maximum(a: float, b: float) -> float:

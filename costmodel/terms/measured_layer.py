@@ -17,6 +17,10 @@ def exact(view: LayerView) -> LayerSample | None:
     return None
 
 
+TERMS = {"embedding": "embedding (timed)", "dense_block": "blocks (timed)", "head": "head and loss (timed)"}
+"""Names of the passes of timed layers, by layer kind."""
+
+
 @dataclass(frozen=True)
 class Neighbour:
     """The nearest sample of the same layer kind, and the view that would have predicted it."""

@@ -7,7 +7,7 @@ from costmodel.price import PassPrice
 from costmodel.setting import LayerView
 from costmodel.spec import Collective, DenseBlock, Embedding, Head, Source
 
-TERM = "tp_collectives"
+TERM = "tensor-parallel traffic"
 
 LOSS_REDUCTIONS = 3
 """All-reduces of one number per token in a vocabulary-parallel loss: maximum, sum of exponentials, target logit."""

@@ -17,7 +17,7 @@ from costmodel.price import PassPrice, StepPrice, Timed
 from costmodel.setting import LayerView
 from costmodel.spec import Collective, Source
 
-TERM = "zero_traffic"
+TERM = "data-parallel traffic"
 
 
 def per_microbatch(view: LayerView, forward_s: float, backward_s: float) -> PassPrice:

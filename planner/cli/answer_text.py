@@ -62,7 +62,8 @@ def print_infeasible(console: Console, infeasible: Infeasible) -> None:
     """Why nothing fits, and the flags of the nearest plan that would."""
     console.print(line(f"NOT FEASIBLE ({infeasible.rule}): {infeasible.sentence}.", STYLES["DOES_NOT_FIT"]))
     if infeasible.nearest is not None:
-        console.print(line(f"Flags of the nearest plan: {layout_flags(infeasible.nearest)}"))
+        nearest = infeasible.nearest
+        console.print(line(f"Flags of the nearest plan: --gpus {nearest.num_ranks} {layout_flags(nearest)}"))
 
 
 def layout_flags(plan: Plan) -> str:

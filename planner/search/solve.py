@@ -229,7 +229,7 @@ def _parts(prediction: Prediction) -> dict[str, float]:
     """Step time by what a plan can change; all terms of computing count as one, since they move together."""
     parts: dict[str, float] = {}
     for term in prediction.terms:
-        part = term.name.replace("_", " ") if term.name in CHANGEABLE_TERMS else "computing"
+        part = term.name if term.name in CHANGEABLE_TERMS else "computing"
         parts[part] = parts.get(part, 0.0) + term.time_s
     return parts
 

@@ -21,7 +21,7 @@ def test_the_very_layer_is_taken_as_timed():
     here = setting(profile=profile(layer_sample(BLOCK, 3.0, 7.0, 100), layer_sample(WIDE, 1.0, 1.0, 1)))
     price = price_layer(view(BLOCK, here))
     assert (price.forward_s, price.backward_s, price.saved_bytes) == (3.0, 7.0, 100)
-    assert [(term.term, term.source) for term in price.passes] == [("dense_block passes", Source.MEASURED)]
+    assert [(term.term, term.source) for term in price.passes] == [("blocks (timed)", Source.MEASURED)]
 
 
 def test_launching_is_part_of_what_was_timed():

@@ -14,6 +14,7 @@ from costmodel_samples import cluster, mesh, model, plan, setting, stack, worklo
 from costmodel.layer_price import price_layers
 from costmodel.predict import WAIT_TERM, predict, stage_memories, timeline_of
 from costmodel.spec import Schedule, Source, Verdict
+from costmodel.terms import attention, elementwise, gemm, zero_traffic
 from costmodel.uncertainty import TIME_FRAC, memory_bounds_bytes, time_frac
 
 ms = 1e-3
@@ -34,9 +35,9 @@ def test_one_stage():
     assert prediction.step_time_s == pytest.approx(186.416 * ms)
     assert terms_of(prediction) == pytest.approx(
         {
-            "gemm": 3 * (2 * (4.608 + 9.216) + 0.64 + 1.28),
-            "attention": 3 * 2 * (0.512 + 1.6),
-            "elementwise": 3 * (0.128 + 0.192 + 2 * (1.408 + 2.304) + 0.656 + 0.704),
+            gemm.TERM: 3 * (2 * (4.608 + 9.216) + 0.64 + 1.28),
+            attention.TERM: 3 * 2 * (0.512 + 1.6),
+            elementwise.TERM: 3 * (0.128 + 0.192 + 2 * (1.408 + 2.304) + 0.656 + 0.704),
             "optimizer": 52.728,
             "step overhead": 5,
         }
@@ -64,7 +65,7 @@ def test_zero_2_on_two_ranks():
     job = model(), workload(global_batch=4), cluster(2), stack()
     prediction = predict(*job, plan(dp=2, zero=2))
     reduce, gather = 1.16 + 2 * 2.184 + 1.176, 1.08 + 2 * 1.592 + 1.088
-    assert terms_of(prediction)["zero_traffic"] == pytest.approx(2 * reduce + gather)
+    assert terms_of(prediction)[zero_traffic.TERM] == pytest.approx(2 * reduce + gather)
     assert prediction.step_time_s == pytest.approx((2 * (14.48 + 28.416 + reduce) + gather + 52.728 / 2) * ms)
 
 
