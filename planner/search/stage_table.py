@@ -102,14 +102,13 @@ class StageTable:
             if self._recompute_s(others) >= best_s:
                 continue
             chosen = others
-            if not fits(others):
+            if not others or not fits(others):
                 # From one on, each more of a kind frees memory, so bisection is exact; the first adds a working set,
                 # which may be more than it frees.
                 some = [others + kind[:count] for count in range(1, len(kind) + 1)]
-                index = bisect.bisect_left(some, True, key=fits)
-                if index == len(some):
+                if not some or not fits(some[-1]):
                     continue
-                chosen = some[index]
+                chosen = some[bisect.bisect_left(some, True, hi=len(some) - 1, key=fits)]
             if self._recompute_s(chosen) < best_s:
                 best, best_s = chosen, self._recompute_s(chosen)
         return _modes(layers, best) if best is not None else None
