@@ -31,6 +31,10 @@ def test_every_link_leads_somewhere():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
+def test_nothing_is_left_to_fill_in():
+    assert re.findall(r"@[A-Z]+@|TODO|XXX", README) == []
+
+
 @pytest.mark.slow
 def test_the_shell_blocks_run_as_printed(tmp_path):
     bin_folder = Path(sys.executable).parent

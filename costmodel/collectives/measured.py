@@ -13,7 +13,7 @@ def lookup(setting: Setting, op: Collective, num_ranks: int, stride: int, size_b
     """The measured time, or None where the profile did not measure such a group.
 
     A profile speaks for groups inside one of its machines. Between two measured sizes the time is interpolated;
-    below the smallest it is that of the smallest, above the largest it grows with the bytes (fitted).
+    below the smallest it is that of the smallest (fitted), above the largest it grows with the bytes (fitted).
     """
     profile, cluster = setting.profile, setting.cluster
     if profile is None or profile.cluster.tiers[0] != cluster.tiers[0]:
@@ -29,7 +29,8 @@ def lookup(setting: Setting, op: Collective, num_ranks: int, stride: int, size_b
     if not samples:
         return None
     if size_bytes <= samples[0][0]:
-        return Timed(samples[0][1], Source.MEASURED)
+        source = Source.MEASURED if size_bytes == samples[0][0] else Source.FITTED
+        return Timed(samples[0][1], source)
     largest_bytes, largest_s = samples[-1]
     if size_bytes >= largest_bytes:
         source = Source.MEASURED if size_bytes == largest_bytes else Source.FITTED

@@ -20,7 +20,8 @@ def price(view: LayerView) -> StepPrice:
     if profile is not None and profile.optimizer and profile.cluster.device == device:
         nearest = min(profile.optimizer, key=lambda sample: abs(sample.num_params - owned_params))
         time_s = nearest.time.median_s * owned_params / nearest.num_params
-        return StepPrice(TERM, Source.MEASURED, after_s=time_s)
+        source = Source.MEASURED if nearest.num_params == owned_params else Source.FITTED
+        return StepPrice(TERM, source, after_s=time_s)
     rate = device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC
     source = Source.worst(Source.FITTED, device.source)
     return StepPrice(TERM, source, after_s=owned_params * BYTES_PER_PARAM / rate)

@@ -23,6 +23,7 @@ def price(view: LayerView) -> PassPrice:
     gather = collective_time(view.setting, Collective.ALL_GATHER, tp, 1, view.activation_bytes)
     scatter = collective_time(view.setting, Collective.REDUCE_SCATTER, tp, 1, view.activation_bytes)
     forward_s = backward_s = 0.0
+    sources = [gather.source, scatter.source]
     match view.layer:
         case DenseBlock():
             forward_s = backward_s = 2 * (gather.time_s + scatter.time_s)
@@ -30,5 +31,6 @@ def price(view: LayerView) -> PassPrice:
             forward_s, backward_s = scatter.time_s, gather.time_s
         case Head():
             loss = collective_time(view.setting, Collective.ALL_REDUCE, tp, 1, 4 * view.tokens)
+            sources.append(loss.source)
             forward_s, backward_s = gather.time_s + LOSS_REDUCTIONS * loss.time_s, scatter.time_s
-    return PassPrice(TERM, forward_s, backward_s, Source.worst(gather.source, scatter.source))
+    return PassPrice(TERM, forward_s, backward_s, Source.worst(*sources))

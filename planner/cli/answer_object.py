@@ -55,6 +55,7 @@ def plan_file_object(file: PlanFile) -> dict[str, Any]:
             {"plan": plan_object(other.plan), **prediction_object(other.prediction), "why_not": other.why_not}
             for other in file.alternatives
         ],
+        "sensitivities": [sensitivity.model_dump(mode="json") for sensitivity in file.sensitivities],
         "assumptions": list(file.assumptions),
     }
 

@@ -142,6 +142,10 @@ def _workload(gpus: int, model: ModelSpec, machine: _Machine, flags: WorkloadFla
     if precision is None:
         precision = _default_precision(machine).value
         defaults.append(f"--precision {precision}")
+    if flags.optimizer is None:
+        defaults.append("--optimizer adamw")
+    if flags.method is None:
+        defaults.append("--method pretrain")
     _check_size("--global-batch", global_batch)
     _check_size("--seq-len", seq_len)
     if model.max_seq_len is not None and seq_len > model.max_seq_len:

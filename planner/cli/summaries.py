@@ -186,6 +186,6 @@ def memory_sentence(measurement: Measurement) -> str:
 
 
 def print_assumptions(console: Console, assumptions: tuple[str, ...]) -> None:
-    """One line for each thing that nobody said or measured; the first names the defaults taken."""
-    for assumption in assumptions:
-        console.print(line(assumption, "dim"))
+    """What nobody said or measured, as the first line: the defaults taken, then links and figures."""
+    if assumptions:
+        console.print(line(" ".join(assumptions), "dim"))

@@ -86,14 +86,14 @@ class MeshSearch:
         hop_s = transfer(self.setting, table.mesh).time_s
         overhead_s = self.setting.stack.step_overhead_s
         best: Priced | None = None
-        best_s, bound_s = below_s, 0.0
+        best_s, bound_s = below_s, self.candidate.lower_bound_s
         tried: list[tuple[int, ...]] = []
         while len(tried) < MAX_CUTS:
             cut = best_cut(table, hop_s, best_s - overhead_s, tried, DETERMINISTIC_LIMIT)
             if isinstance(cut, Exhausted):
                 return Improved(best, best_s if cut.proven else bound_s)
             tried.append(cut.num_layers)
-            bound_s = cut.lower_bound_s + overhead_s
+            bound_s = max(bound_s, cut.lower_bound_s + overhead_s)
             priced = self._price(table, cut.num_layers)
             if priced.step_time_s < best_s:
                 best, best_s = priced, priced.step_time_s

@@ -162,11 +162,13 @@ def search(
     # First a cheap plan of every mesh that may still matter, so that the exact search starts with a tight limit.
     ordered = sorted(candidates.expressible)
     open_bounds_s: list[float] = []
+    num_unsolved = 0
     for candidate in ordered:
         if candidate.lower_bound_s >= cutoff_s():
             break
         if out_of_time():
             open_bounds_s.append(candidate.lower_bound_s)
+            num_unsolved += 1
             continue
         search = MeshSearch(setting, framework, candidate, recompute, allow_tight)
         priced = search.probe()
@@ -187,6 +189,7 @@ def search(
             continue
         if out_of_time():
             open_bounds_s.append(bound_s)
+            num_unsolved += 1
             continue
         improved = search.improve(limit_s, min(best.values()).step_time_s)
         solved += 1
@@ -197,7 +200,8 @@ def search(
         if on_progress is not None:
             on_progress(f"{solved} layouts solved of {len(searches)}")
     shown = tuple(sorted(best.values())[:num_shown])
-    return Outcome(shown, tuple(open_bounds_s), solved, len(ordered) - solved - unfit, unfit)
+    pruned = len(ordered) - solved - unfit - num_unsolved
+    return Outcome(shown, tuple(open_bounds_s), solved, pruned, unfit)
 
 
 def fastest_plan(job: Job, fixed: Layout, *, allow_tight: bool = False) -> Plan | None:
