@@ -15,6 +15,7 @@ from costmodel.terms import (
     measured_layer,
     optimizer,
     saved_bytes,
+    tensor_dispatch,
     tp_collectives,
     zero_traffic,
 )
@@ -36,7 +37,11 @@ def price_layer(view: LayerView) -> LayerPrice:
     around = zero_traffic.per_microbatch(
         view, sum(price.forward_s for price in compute), sum(price.backward_s for price in compute)
     )
-    passes = tuple(price for price in (*compute, exposed, around) if price.forward_s or price.backward_s)
+    passes = tuple(
+        price
+        for price in (*compute, exposed, tensor_dispatch.price(view), around)
+        if price.forward_s or price.backward_s
+    )
     steps = (
         zero_traffic.per_step(view, sum(price.backward_s for price in compute)),
         optimizer.price(view),

@@ -43,5 +43,7 @@ class SoftwareStack(Document):
     """Whether ZeRO-0 without a pipeline reduces gradients after every micro-batch instead of once per step."""
     launch_s_per_layer: float = Field(ge=0)
     """Host time to launch one block's pass; compute below it does not get faster."""
+    tensor_dispatch_s_per_pass: float = Field(ge=0)
+    """Host time that tensor parallelism adds to a block's pass where it cannot hide behind a device."""
     step_overhead_s: float = Field(ge=0)
     """Time per step outside forward, backward, communication and optimizer."""

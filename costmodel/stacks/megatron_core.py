@@ -23,5 +23,6 @@ MEGATRON_CORE = SoftwareStack(
     param_gather_overlap_frac=0.54,
     reduces_whole_gradients_each_microbatch=False,
     launch_s_per_layer=0.25e-3,
+    tensor_dispatch_s_per_pass=0.0,
     step_overhead_s=9e-3,
 )

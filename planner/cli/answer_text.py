@@ -44,7 +44,8 @@ def print_plan_file(console: Console, file: PlanFile) -> None:
         console.print(line(sentences.proof(file.certificate)))
     for sensitivity in file.sensitivities:
         changed = units.format_seconds(sensitivity.step_time_s)
-        console.print(line(f"With {sensitivity.change} {sensitivity.input}: {changed} per step."))
+        question = sentences.capitalised(sensitivity.input)
+        console.print(line(f"{question}, {sensitivity.change}: {changed} per step."))
     for baseline in file.baselines:
         console.print(line(_baseline_sentence(baseline, file)))
     if file.alternatives:

@@ -6,7 +6,7 @@ from costmodel.predict import predict
 from costmodel.setting import Setting
 from costmodel.spec import Infeasible, Plan, Sensitivity, Source
 
-FACTORS = {"half the": 0.5, "twice the": 2.0}
+FACTORS = {"half": 0.5, "twice": 2.0}
 
 
 def to_assumed_links(setting: Setting, plan: Plan) -> tuple[Sensitivity, ...]:
@@ -23,8 +23,8 @@ def to_assumed_links(setting: Setting, plan: Plan) -> tuple[Sensitivity, ...]:
             if not isinstance(outcome, Infeasible):
                 found.append(
                     Sensitivity(
-                        input=f"assumed bandwidth of the {tier.name} link",
-                        change=word,
+                        input=f"bandwidth of the {tier.name} link (assumed)",
+                        change=f"{word} of it",
                         step_time_s=outcome.step_time_s,
                     )
                 )

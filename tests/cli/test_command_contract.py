@@ -87,7 +87,7 @@ def test_object_of_solve_and_its_plan_file(planner, tmp_path: Path) -> None:
     outcome = planner("solve", *SMALL, "--json")
     assert outcome.code == 0, outcome.stderr
     data = outcome.json
-    assert data.keys() >= PREDICTION | {"plan", "baseline", "certificate", "assumptions"}
+    assert data.keys() >= PREDICTION | {"plan", "baseline", "certificate", "assumptions", "sensitivities"}
     assert data["plan"].keys() >= PLAN
     assert data["certificate"].keys() >= CERTIFICATE
     assert data["baseline"].keys() >= {"plan", "step_time_s"}

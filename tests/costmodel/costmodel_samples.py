@@ -108,6 +108,7 @@ def stack(**changes: Any) -> SoftwareStack:
         "grad_reduce_overlap_frac": 0.0,
         "param_gather_overlap_frac": 0.0,
         "launch_s_per_layer": 0.0,
+        "tensor_dispatch_s_per_pass": 0.0,
         "step_overhead_s": 0.0,
     }
     return SoftwareStack(**figures | changes)

@@ -28,7 +28,7 @@ def timed(op: Collective, num_ranks: int, size_bytes: float, num_devices: int = 
         (1000, 1e-3, Source.MEASURED),
         (100_000, 4e-3, Source.MEASURED),
         (10_000, 2e-3, Source.MEASURED),  # half way in log size: the geometric mean of 1 and 4 ms
-        (10, 1e-3, Source.MEASURED),  # below the smallest: its latency
+        (10, 1e-3, Source.FITTED),  # below the smallest: its latency
         (300_000, 12e-3, Source.FITTED),  # above the largest: 3 times its bytes
     ],
 )

@@ -1,4 +1,4 @@
-"""Terms of traffic by hand: tp_collectives, zero_traffic, pipeline_transfer; and optimizer, the step's own work."""
+"""Traffic by hand: tp_collectives, tensor_dispatch, zero_traffic, pipeline_transfer; and the optimizer's own work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, profile, setting, spread, stack, view
 
 from costmodel.spec import OptimizerSample, Source
-from costmodel.terms import optimizer, tp_collectives, zero_traffic
+from costmodel.terms import optimizer, tensor_dispatch, tp_collectives, zero_traffic
 from costmodel.terms.pipeline_transfer import transfer
 
 ms = 1e-3
@@ -110,6 +110,7 @@ def test_a_measured_optimizer_step_is_scaled_from_the_nearest_size():
     )
     price = optimizer.price(view(BLOCK, setting(profile=profile(optimizer=samples))))
     assert price.after_s == pytest.approx(11.84 * ms)
+    assert price.source is Source.FITTED
     other = setting(profile=profile(optimizer=samples), cluster=cluster(name="other"))
     assert optimizer.price(view(BLOCK, other)).after_s == pytest.approx(23.088 * ms)
 
@@ -122,3 +123,11 @@ def test_pipeline_transfer_sends_one_slice_to_the_next_stage():
     mesh = view(BLOCK, tp=2, dp=2, pp=2, micro_batch=2).mesh
     assert transfer(setting(cluster=cluster(8)), mesh).time_s == pytest.approx(10.64 * ms)
     assert transfer(setting(), view(BLOCK).mesh).time_s == 0
+
+
+def test_tensor_dispatch_is_paid_by_blocks_that_are_split():
+    here = setting(stack=stack(tensor_dispatch_s_per_pass=0.02))
+    split = tensor_dispatch.price(view(BLOCK, here, tp=2))
+    assert (split.forward_s, split.backward_s) == (0.02, 0.02)
+    assert tensor_dispatch.price(view(BLOCK, here)).forward_s == 0
+    assert tensor_dispatch.price(view(HEAD, here, tp=2)).forward_s == 0
