@@ -2,9 +2,9 @@
 
 Run with `python -m benchmarks.local_accuracy`. The profile times layers, collectives and the optimizer apart, before
 any training; each layout is predicted from it, then trained for a few steps. Raw samples go to
-`benchmarks/results/local_accuracy.json`. The half-width that `costmodel/uncertainty.py` takes for measured shares is the
-largest error there of the layouts without tensor parallelism, to which nothing is fitted. The two layouts with it gave
-the stack its dispatch time per block, so they say nothing about accuracy; the samples on file are from before that.
+`benchmarks/results/local_accuracy.json`. The half-width that `costmodel/uncertainty.py` takes for measured shares is
+the largest error there of the layouts without tensor parallelism, to which nothing is fitted. The two layouts with it
+gave the stack its dispatch time per block, so they say nothing about accuracy; the samples on file are from before.
 """
 
 from __future__ import annotations
