@@ -3,7 +3,7 @@
 The resident set follows allocations only where free memory goes back to the system at once. glibc keeps blocks below a
 threshold that it raises as it goes; fixing both thresholds at 64 KiB makes every larger tensor its own mapping, and
 the peak then agrees with the sum of live tensors within a few per cent. Linux keeps the peak itself and resets it on
-demand (proc(5), `clear_refs`). Mapping every tensor anew costs time, a quarter of a step for small models, so the peak
+demand (proc(5), `clear_refs`). Mapping every tensor anew costs time, most of all where tensors are small, so the peak
 is taken over the first steps, and after them freed memory is kept as a training run would.
 """
 

@@ -23,8 +23,8 @@ from profiler.stopwatch import Stopwatch
 
 WORKING_SET_BYTES = 64 * 1024**2
 """What the copies of one kind of layer touch together: about twice a last-level cache of 36 MiB, so that a layer's own
-bytes have left it when its turn comes again. On such a processor slices of this size, timed in turns with the whole
-model, gave medians of processor time within 5 % of it; one or two small blocks were up to 16 % off."""
+bytes have left it when its turn comes again. One or two small blocks stay in the cache and look faster than they are
+in a whole model."""
 MIN_COPIES = 2
 """Copies of a layer that is larger than that, if the model has as many."""
 

@@ -42,5 +42,5 @@ NATIVE_CPU = NATIVE_CUDA.model_copy(
 )
 """On a CPU gloo and the passes share the cores, so nothing hides, and launching is the compute itself.
 
-DTensor took about 40 ms per block and micro-batch, forward and backward, in the two tensor-parallel layouts of
-`python -m benchmarks.local_accuracy`; the other layouts fitted nothing."""
+The dispatch time is what the two tensor-parallel layouts of `python -m benchmarks.local_accuracy` took beyond their
+prediction, 39 and 62 ms per block and micro-batch, of which the smaller is taken; nothing is fitted to the others."""

@@ -115,7 +115,10 @@ def test_demo(tmp_path: Path) -> None:
     }
     assert len(data["measurement"]["losses"]) == 20
     assert data["measurement"]["losses"][-1] < data["measurement"]["losses"][0]
-    assert isinstance(data["within_interval"], bool)
+    local, measured = data["local"], json.loads((tmp_path / "measurement.json").read_text())
+    low_s, high_s = local["step_time_low_s"], local["step_time_high_s"]
+    assert data["within_interval"] is (low_s <= measured["step_time_median_s"] <= high_s)
+    assert (high_s - low_s) / 2 <= 0.25 * local["step_time_s"]
     assert data["large"]["plan"]["tp"] * data["large"]["plan"]["pp"] * data["large"]["plan"]["dp"] == 64
     assert data["large"]["certificate"]["lower_bound_s"] > 0
     page = (tmp_path / "report.html").read_text()
