@@ -1,9 +1,15 @@
-"""What each rank does: it measures everything together with the other ranks, and returns its rounds."""
+"""What each rank does: it measures everything together with the other ranks, and returns its rounds.
+
+Layers, collectives, optimizer and kernels take turns in every round. A shared machine's speed wanders over seconds;
+what was measured over the same seconds as everything else can be added up to a step.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -17,14 +23,22 @@ from profiler.optimizer import OptimizerTimer, parameter_counts
 from profiler.rounds import RoundPolicy, Times, run_rounds
 from profiler.stopwatch import stopwatch
 
-SHARES = {"kernels": 0.1, "layers": 0.5, "collectives": 0.3, "optimizer": 0.1}
-"""Shares of the time budget, in the order of measuring. A single rank spends that of the collectives on its layers."""
 EXTRA_MEMORY_FRAC = 0.2
-"""Share of the memory of a rank that message buffers, or parameters of the optimizer, may take."""
-COLLECTIVE_ROUNDS = 8
-"""Rounds that the budget of the collectives must hold; larger messages are left out where it does not."""
+"""Share of the memory of a rank that message buffers, and again parameters of the optimizer, may take."""
+COLLECTIVES_FRAC = 0.3
+"""Share of the time budget that collectives may take; larger messages are left out where they would take more."""
+FEWEST_ROUNDS = 8
+"""Rounds that this share must hold."""
 
 Tell = Callable[[tuple[float, str]], None]
+
+
+class Timer(Protocol):
+    """Something with items to time."""
+
+    def visit(self) -> list[float]:
+        """Seconds of every item, each done once."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -67,90 +81,70 @@ def measure_rank(
     `prepare` is called first. `tell` hears (share done, what is done now) from rank 0.
     """
     prepare()
+    tell = tell if dist.get_rank() == 0 else lambda _: None
     device = torch.device("cuda", torch.cuda.current_device()) if request.device == "cuda" else torch.device("cpu")
     if device.type == "cuda":
         memory_bytes = torch.cuda.mem_get_info(device)[0]
-    bench = _Bench(request.budget_s, device, tell)
     extra_bytes = int(memory_bytes * EXTRA_MEMORY_FRAC)
 
+    layer_timer = LayerTimer(request, layers, device, stopwatch(device))
     kernels = KernelTimer(request, device)
-    kernel_times = bench.rounds("kernels", "matrix multiplication and copies", kernels.visit)
-    kernel_cases = kernels.cases
-    del kernels
-
-    timer = LayerTimer(request, layers, device, stopwatch(device))
-    layer_times = bench.rounds("layers", "layers forward and backward", timer.visit)
-    layer_cases, saved_bytes = timer.cases, timer.saved_bytes
-    del timer
-
-    cases = collective_cases(dist.get_world_size(), min(4 * request.model.params_total, extra_bytes // 2))
-    cases, collective_times = bench.collectives(cases)
-
+    timers: dict[str, Timer] = {"layers forward and backward": layer_timer, "matrix multiplication and copies": kernels}
+    largest_bytes = min(4 * request.model.params_total, extra_bytes // 2)
+    cases = collective_cases(dist.get_world_size(), largest_bytes)
+    if cases:
+        tell((0.0, "trying collectives"))
+        cases = _affordable(cases, COLLECTIVES_FRAC * request.budget_s / FEWEST_ROUNDS, device)
+        timers["collectives"] = CollectiveTimer(cases, device)
     counts = parameter_counts(request.model, extra_bytes)
-    optimizer = OptimizerTimer(counts, request.model.hidden, device)
-    optimizer_times = bench.rounds("optimizer", "optimizer steps", optimizer.visit)
+    timers["optimizer steps"] = OptimizerTimer(counts, request.model.hidden, device)
+
+    times = dict(zip(timers, _take_turns(timers, request.budget_s, device, tell), strict=True))
     return RankReport(
-        kernel_cases=kernel_cases,
-        kernel_times=kernel_times,
-        layer_cases=layer_cases,
-        saved_bytes=saved_bytes,
-        layer_times=layer_times,
+        kernel_cases=kernels.cases,
+        kernel_times=times["matrix multiplication and copies"],
+        layer_cases=layer_timer.cases,
+        saved_bytes=layer_timer.saved_bytes,
+        layer_times=times["layers forward and backward"],
         collective_cases=cases,
-        collective_times=collective_times,
+        collective_times=times.get("collectives", np.empty((0, 0))),
         param_counts=counts,
-        optimizer_times=optimizer_times,
+        optimizer_times=times["optimizer steps"],
         device=_describe(device) if device.type == "cuda" else None,
         num_threads=torch.get_num_threads(),
         backend=dist.get_backend(),
     )
 
 
-class _Bench:
-    """Runs rounds in step with the other ranks, each kind within its share of the budget."""
+def _affordable(cases: list[CollectiveCase], per_round_s: float, device: torch.device) -> list[CollectiveCase]:
+    """The cases that take at most `per_round_s` together, after a first try of all."""
+    timer = CollectiveTimer(cases, device)
+    timer.visit()
+    return affordable(cases, slowest(timer.visit(), device), per_round_s)
 
-    def __init__(self, budget_s: float, device: torch.device, tell: Tell) -> None:
-        self._shares = dict(SHARES)
-        if dist.get_world_size() == 1:
-            self._shares["layers"] += self._shares.pop("collectives")
-        self._budget_s = budget_s
-        self._device = device
-        self._tell = tell if dist.get_rank() == 0 else lambda _: None
 
-    def rounds(self, kind: str, what: str, visit: Callable[[], Sequence[float]]) -> Times:
-        """Rounds of `visit`; a barrier makes the ranks begin each round together."""
+def _take_turns(timers: dict[str, Timer], budget_s: float, device: torch.device, tell: Tell) -> list[Times]:
+    """Rounds in which every timer has its turn, in step with the other ranks: seconds (rounds, items) per timer."""
+    done_frac = 0.0
+    num_items: list[int] = []
 
-        def visit_together() -> Sequence[float]:
+    def visit() -> Sequence[float]:
+        rows = []
+        for what, timer in timers.items():
+            tell((done_frac, what))
             dist.barrier()
-            return visit()
+            rows.append(timer.visit())
+        num_items[:] = map(len, rows)
+        return [time for row in rows for time in row]
 
-        share, before = self._shares[kind], self._share_before(kind)
-        return run_rounds(
-            visit_together,
-            RoundPolicy(share * self._budget_s),
-            agree=self._largest,
-            on_progress=lambda frac: self._tell((before + share * frac, what)),
-        )
+    def on_progress(frac: float) -> None:
+        nonlocal done_frac
+        done_frac = frac
 
-    def collectives(self, cases: list[CollectiveCase]) -> tuple[list[CollectiveCase], Times]:
-        """The cases that the budget allows, and their rounds."""
-        if not cases:
-            return [], np.empty((0, 0))
-        self._tell((self._share_before("collectives"), "collectives"))
-        first = CollectiveTimer(cases, self._device)
-        first.visit()
-        times = slowest(first.visit(), self._device)
-        per_round_s = self._shares["collectives"] * self._budget_s / COLLECTIVE_ROUNDS
-        cases = affordable(cases, times, per_round_s)
-        del first
-        timer = CollectiveTimer(cases, self._device)
-        return cases, self.rounds("collectives", "collectives", timer.visit)
-
-    def _share_before(self, kind: str) -> float:
-        kinds = list(self._shares)
-        return sum(self._shares[earlier] for earlier in kinds[: kinds.index(kind)])
-
-    def _largest(self, value: float) -> float:
-        return slowest([value], self._device)[0]
+    times = run_rounds(
+        visit, RoundPolicy(budget_s), agree=lambda value: slowest([value], device)[0], on_progress=on_progress
+    )
+    return np.split(times, list(accumulate(num_items))[:-1], axis=1)
 
 
 def _describe(device: torch.device) -> DeviceReport:

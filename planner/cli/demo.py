@@ -12,7 +12,7 @@ LARGE_MODEL = "llama-3-8b"
 LARGE_CLUSTER = "h100-sxm"
 LARGE_GPUS = 64
 STEPS = 20
-PROFILE_BUDGET_S = 20.0
+PROFILE_BUDGET_S = 30.0
 
 
 @click.command()

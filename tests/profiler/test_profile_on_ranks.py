@@ -78,6 +78,12 @@ def test_the_machine_is_described(measured: Measured) -> None:
     assert 1e6 < tier.bandwidth_bytes_per_s < 1e12
 
 
+def test_everything_takes_its_turn_in_every_round(measured: Measured) -> None:
+    profile = measured.profile
+    spreads = [item.forward for item in profile.layers] + [item.time for item in profile.collectives]
+    assert len({spread.num_samples for spread in spreads + [item.time for item in profile.optimizer]}) == 1
+
+
 def test_provenance_names_what_was_used(measured: Measured) -> None:
     provenance = measured.profile.provenance
     assert provenance.backend == "gloo"
