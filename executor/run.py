@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from costmodel.errors import BadInputError, RunFailedError
-from costmodel.spec import Measurement, PlanFile
+from costmodel.spec import Measurement, PlanFile, Provenance
 from executor.check import check_runnable, choose_device
 from executor.cores import num_cores
 from executor.launcher import Launcher, check_world_size, current_launcher
@@ -24,7 +24,7 @@ from executor.memory import PeakMemory, return_freed_memory
 from executor.models import HFCausalLM
 from executor.parallel.mesh import RankMesh, build_mesh
 from executor.process_group import joined_ranks
-from executor.provenance import provenance
+from executor.provenance import provenance_of_rank
 from executor.ranks import run_ranks, send_to_parent
 from executor.text import ByteText
 from executor.trainer import Trainer
@@ -58,6 +58,7 @@ class Record:
     peak_memory_bytes: list[int]
     """One per rank."""
     memory_counter: str
+    provenance: Provenance
 
 
 def run(
@@ -151,7 +152,7 @@ def train(job: Job, on_step: OnStep | None) -> Record:
             on_step(step, loss_value, step_time_s)
     peaks: list[int] = [0] * plan.num_ranks
     dist.all_gather_object(peaks, memory.peak_bytes())
-    return Record(losses, step_times_s, peaks, memory.counter)
+    return Record(losses, step_times_s, peaks, memory.counter, provenance_of_rank(device))
 
 
 def _finish(device: torch.device) -> None:
@@ -201,5 +202,5 @@ def _measurement(job: Job, record: Record) -> Measurement:
         predicted_step_time_high_s=prediction.step_time_high_s,
         predicted_peak_memory_bytes=prediction.peak_memory_bytes,
         within_interval=prediction.step_time_low_s <= median_s <= prediction.step_time_high_s,
-        provenance=provenance(job.device_type, plan_file.plan.num_ranks),
+        provenance=record.provenance,
     )

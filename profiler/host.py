@@ -1,8 +1,7 @@
-"""What is known of this computer without timing anything: processor, kernel, memory."""
+"""Memory of this computer: what it has and what is in use, without timing anything."""
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,21 +17,6 @@ class HostMemory:
     total_bytes: int
     used_bytes: int
     """What processes hold now; file caches that the kernel would drop do not count."""
-
-
-def cpu_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Model name of the processor, or its architecture where the kernel does not tell."""
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text().splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name" and value.strip():
-                return value.strip()
-    return platform.processor() or platform.machine()
-
-
-def kernel_version() -> str:
-    """Name and release of the operating system's kernel."""
-    return f"{platform.system()} {platform.release()}"
 
 
 def host_memory(cgroup: Path = CGROUP) -> HostMemory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from costmodel.host import cpu_name
 from costmodel.spec import (
     ClusterSpec,
     CollectiveSample,
@@ -16,7 +17,7 @@ from costmodel.spec import (
 )
 from profiler.alpha_beta import fit
 from profiler.contract import ProfileRequest
-from profiler.host import HostMemory, cpu_name
+from profiler.host import HostMemory
 from profiler.kernels import KernelRates
 from profiler.links import GpuLinks
 from profiler.rank import DeviceReport

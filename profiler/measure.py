@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import torch
 
 from costmodel.errors import MissingError
+from costmodel.host import provenance_here
 from costmodel.spec import LayerSample, Profile, Provenance
 from profiler.collectives import collective_samples
 from profiler.contract import LayerFactory, ProfileRequest, RankLauncher
-from profiler.host import cpu_name, host_memory, kernel_version
+from profiler.host import host_memory
 from profiler.kernels import kernel_rates
 from profiler.layers import layer_samples
 from profiler.links import GpuLinks, detect_links
@@ -109,12 +108,11 @@ def _relay(on_progress: Callable[[float, str], None]) -> Callable[[int, Any], No
 
 
 def _provenance(request: ProfileRequest, report: RankReport, links: GpuLinks | None) -> Provenance:
-    return Provenance(
-        device=report.device.name if report.device is not None else cpu_name(),
-        driver=links.driver if links is not None else kernel_version(),
+    return provenance_here(
+        gpu=None if report.device is None else report.device.name,
+        gpu_driver=None if links is None else links.driver,
         backend=report.backend,
-        versions={"python": platform.python_version(), "torch": torch.__version__, **request.versions},
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions={"torch": torch.__version__, **request.versions},
         num_ranks=request.num_ranks,
         threads_per_rank=report.num_threads,
     )

@@ -11,7 +11,7 @@ from plan_files import TINY_LLAMA, plan_file, tiny_plan, tiny_workload
 
 from costmodel.errors import BadInputError, MissingError, PlannerError, RunFailedError
 from costmodel.spec import Measurement, Plan, Workload
-from executor.cores import num_cores
+from executor.cores import num_cores, threads_per_rank
 from executor.run import run
 
 
@@ -45,6 +45,7 @@ def test_a_run_is_measured(text: Path) -> None:
     assert measurement.within_interval is True
     assert measurement.provenance.backend == "gloo"
     assert measurement.provenance.num_ranks == 2
+    assert measurement.provenance.threads_per_rank == threads_per_rank(2)
     assert Measurement.from_json(measurement.to_json(), "measurement") == measurement
 
 

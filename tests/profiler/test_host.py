@@ -1,4 +1,4 @@
-"""Facts about this computer, read from files of the kernel."""
+"""Memory of this computer, read from files of the kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from profiler.host import cpu_name, host_memory, kernel_version
+from profiler.host import host_memory
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -14,16 +14,6 @@ def write(folder: Path, **files: str) -> Path:
     for name, text in files.items():
         (folder / name.replace("__", ".")).write_text(text)
     return folder
-
-
-def test_the_processor_is_named_as_the_kernel_names_it(tmp_path: Path) -> None:
-    info = tmp_path / "cpuinfo"
-    info.write_text("processor\t: 0\nvendor_id\t: X\nmodel name\t: Fast CPU @ 2.00GHz\n\nmodel name\t: other\n")
-    assert cpu_name(info) == "Fast CPU @ 2.00GHz"
-
-
-def test_a_processor_without_a_name_has_its_architecture(tmp_path: Path) -> None:
-    assert cpu_name(tmp_path / "absent")
 
 
 def test_memory_without_a_control_group_is_that_of_the_machine(tmp_path: Path) -> None:
@@ -53,7 +43,3 @@ def test_a_control_group_of_version_1_limits_memory(tmp_path: Path) -> None:
 def test_a_control_group_without_a_limit_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path, memory__max="max\n", memory__current="1000\n")
     assert host_memory(tmp_path).total_bytes == psutil.virtual_memory().total
-
-
-def test_the_kernel_has_a_version() -> None:
-    assert any(character.isdigit() for character in kernel_version())
