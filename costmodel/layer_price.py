@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from costmodel.price import LayerPrice, PassPrice
 from costmodel.setting import LayerView, Mesh, Setting
-from costmodel.spec import Source
+from costmodel.spec import LayerSample, Source
 from costmodel.terms import (
     attention,
     elementwise,
@@ -58,11 +58,10 @@ def price_layer(view: LayerView) -> LayerPrice:
 
 
 def _compute(view: LayerView) -> tuple[PassPrice, ...]:
+    computed = _from_operations(view)
     sample = measured_layer.exact(view)
     if sample is not None:
-        term = measured_layer.TERMS[view.layer.kind]
-        return (PassPrice(term, sample.forward.median_s, sample.backward.median_s, Source.MEASURED),)
-    computed = _from_operations(view)
+        return (_as_measured(view, sample, computed),)
     neighbour = measured_layer.nearest(view)
     if neighbour is None:
         return computed
@@ -76,9 +75,20 @@ def _compute(view: LayerView) -> tuple[PassPrice, ...]:
             forward_s=price.forward_s * forward_factor,
             backward_s=price.backward_s * backward_factor,
             source=Source.FITTED,
+            repeated_s=None if price.repeated_s is None else price.repeated_s * forward_factor,
         )
         for price in computed
     )
+
+
+def _as_measured(view: LayerView, sample: LayerSample, computed: tuple[PassPrice, ...]) -> PassPrice:
+    """The measured passes; what recomputation repeats is the share that the formulas give to it."""
+    forward_s = sample.forward.median_s
+    repeated_s = None
+    if any(price.repeated_s is not None for price in computed):
+        repeated_s = forward_s * sum(price.recompute_s for price in computed) / sum(p.forward_s for p in computed)
+    term = measured_layer.TERMS[view.layer.kind]
+    return PassPrice(term, forward_s, sample.backward.median_s, Source.MEASURED, repeated_s)
 
 
 def _from_operations(view: LayerView) -> tuple[PassPrice, ...]:

@@ -24,8 +24,18 @@ class PassPrice:
     forward_s: float
     backward_s: float
     source: Source
-    repeated_in_recompute: bool = True
-    """Whether a recomputed layer pays `forward_s` a second time."""
+    repeated_s: float | None = None
+    """What a recomputed layer pays again, where that is not all of `forward_s`."""
+
+    @property
+    def recompute_s(self) -> float:
+        """What a recomputed layer pays again."""
+        return self.forward_s if self.repeated_s is None else self.repeated_s
+
+    @property
+    def recompute_source(self) -> Source:
+        """Where that comes from: part of a measured pass is a computed share of it."""
+        return self.source if self.repeated_s is None else Source.worst(self.source, Source.FITTED)
 
 
 @dataclass(frozen=True)
@@ -67,7 +77,7 @@ class LayerPrice:
     @cached_property
     def recompute_s(self) -> float:
         """What recomputation adds to the backward pass."""
-        return sum(price.forward_s for price in self.passes if price.repeated_in_recompute)
+        return sum(price.recompute_s for price in self.passes)
 
     @cached_property
     def outside_s(self) -> float:

@@ -35,7 +35,7 @@ class StagePrice:
 
 
 def stage_price(prices: Sequence[LayerPrice], recompute: Sequence[Recompute]) -> StagePrice:
-    """Sum over the stage's layers; a recomputed layer runs its forward once more before its backward."""
+    """Sum over the stage's layers; a recomputed layer repeats its forward before its backward."""
     forward_s = backward_s = before_s = after_s = 0.0
     microbatch_s: dict[str, float] = {}
     step_s: dict[str, float] = {}
@@ -54,7 +54,7 @@ def stage_price(prices: Sequence[LayerPrice], recompute: Sequence[Recompute]) ->
         if mode is Recompute.FULL:
             backward_s += price.recompute_s
             microbatch_s[RECOMPUTE_TERM] = microbatch_s.get(RECOMPUTE_TERM, 0.0) + price.recompute_s
-            repeated = [term.source for term in price.passes if term.repeated_in_recompute]
+            repeated = [term.recompute_source for term in price.passes if term.recompute_s > 0]
             sources.setdefault(RECOMPUTE_TERM, []).extend(repeated)
     shares = {
         name: TermShare(microbatch_s.get(name, 0.0), step_s.get(name, 0.0), Source.worst(*found))

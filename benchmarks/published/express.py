@@ -39,13 +39,16 @@ PRESETS = {
     "B200-180GB": "b200",
 }
 
+OLD_EAGER = NATIVE_CUDA.model_copy(update={"recompute_stops_early": False})
+"""The eager stack of 2023: PyTorch before 2.1 and reentrant checkpointing repeat whole blocks."""
+
 STACKS: tuple[tuple[str, SoftwareStack | None], ...] = (
     ("MaxText", None),
     ("Megatron-DeepSpeed", None),
     ("Megatron", MEGATRON_CORE),
     ("InternEvo", MEGATRON_CORE),
-    ("llm-foundry", NATIVE_CUDA),
-    ("XTuner", NATIVE_CUDA),
+    ("llm-foundry", OLD_EAGER),
+    ("XTuner", OLD_EAGER),
 )
 """The first keyword found in the framework's name decides; None where no stack says what it does: MaxText is compiled
 by XLA, Megatron-DeepSpeed stores the score matrix of attention. InternEvo keeps bf16 weights beside fp32 copies, fuses

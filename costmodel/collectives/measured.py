@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from costmodel.price import Timed
 from costmodel.setting import Setting
@@ -12,8 +13,9 @@ from costmodel.spec import Collective, Source
 def lookup(setting: Setting, op: Collective, num_ranks: int, stride: int, size_bytes: float) -> Timed | None:
     """The measured time, or None where the profile did not measure such a group.
 
-    A profile speaks for groups inside one of its machines. Between two measured sizes the time is interpolated;
-    below the smallest it is that of the smallest (fitted), above the largest it grows with the bytes (fitted).
+    A profile speaks for groups inside one of its machines. Between two measured sizes the time is interpolated, below
+    the smallest it is that of the smallest, above the largest it grows with the bytes. Only the time of a size that was
+    measured, between neighbouring ranks as they were, counts as measured; any other is fitted.
     """
     profile, cluster = setting.profile, setting.cluster
     if profile is None or profile.cluster.tiers[0] != cluster.tiers[0]:
@@ -28,14 +30,19 @@ def lookup(setting: Setting, op: Collective, num_ranks: int, stride: int, size_b
     )
     if not samples:
         return None
-    if size_bytes <= samples[0][0]:
-        source = Source.MEASURED if size_bytes == samples[0][0] else Source.FITTED
-        return Timed(samples[0][1], source)
+    as_measured = stride == 1 and any(size == size_bytes for size, _ in samples)
+    return Timed(_interpolate(samples, size_bytes), Source.MEASURED if as_measured else Source.FITTED)
+
+
+def _interpolate(samples: Sequence[tuple[int, float]], size_bytes: float) -> float:
+    """The time at `size_bytes` from (size, time) in rising order."""
+    smallest_bytes, smallest_s = samples[0]
     largest_bytes, largest_s = samples[-1]
+    if size_bytes <= smallest_bytes:
+        return smallest_s
     if size_bytes >= largest_bytes:
-        source = Source.MEASURED if size_bytes == largest_bytes else Source.FITTED
-        return Timed(largest_s * size_bytes / largest_bytes, source)
+        return largest_s * size_bytes / largest_bytes
     upper = next(index for index, (size, _) in enumerate(samples) if size >= size_bytes)
     (low_bytes, low_s), (high_bytes, high_s) = samples[upper - 1], samples[upper]
     share = math.log(size_bytes / low_bytes) / math.log(high_bytes / low_bytes)
-    return Timed(low_s * (high_s / low_s) ** share, Source.MEASURED)
+    return float(low_s * (high_s / low_s) ** share)

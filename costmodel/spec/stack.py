@@ -41,6 +41,9 @@ class SoftwareStack(Document):
     """Share of the ZeRO-3 traffic of a micro-batch that hides behind its compute."""
     reduces_whole_gradients_each_microbatch: bool
     """Whether ZeRO-0 without a pipeline reduces gradients after every micro-batch instead of once per step."""
+    recompute_stops_early: bool
+    """Whether repeating a block ends with the last tensor that backward needs: its last multiplication and the
+    reduce-scatter behind it are then not repeated."""
     launch_s_per_layer: float = Field(ge=0)
     """Host time to launch one block's pass; compute below it does not get faster."""
     tensor_dispatch_s_per_pass: float = Field(ge=0)

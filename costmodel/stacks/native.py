@@ -24,6 +24,7 @@ NATIVE_CUDA = SoftwareStack(
     grad_reduce_overlap_frac=0.2,
     param_gather_overlap_frac=0.2,
     reduces_whole_gradients_each_microbatch=False,
+    recompute_stops_early=True,
     launch_s_per_layer=1e-3,
     tensor_dispatch_s_per_pass=0.0,
     step_overhead_s=9e-3,

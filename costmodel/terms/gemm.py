@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from costmodel.price import PassPrice
 from costmodel.setting import LayerView
-from costmodel.spec import Source
+from costmodel.spec import DenseBlock, Source
 from costmodel.spec.operations import Gemm
 
 TERM = "matrix multiplications"
@@ -18,15 +18,21 @@ BANDWIDTH_FRAC = 0.85
 
 
 def price(view: LayerView) -> PassPrice:
-    """Forward: max(2mnk / (peak x efficiency), moved bytes / bandwidth) per GEMM; backward: twice that."""
+    """Forward: max(2mnk / (peak x efficiency), moved bytes / bandwidth) per GEMM; backward: twice that.
+
+    A repetition that stops early leaves out the last GEMM of a block, whose result backward does not need.
+    """
     workload, device = view.setting.workload, view.setting.cluster.device
     rate = device.peak_flop_per_s[workload.precision] * device.gemm_efficiency_frac
     if device.source is not Source.MEASURED:
         rate *= TRAINING_FRAC
-    forward_s = 0.0
+    forward_s = last_s = 0.0
     for op in view.layer.operations(view.mesh.micro_batch, workload.seq_len, view.mesh.tp):
         if isinstance(op, Gemm):
             moved_bytes = (op.m * op.k + op.k * op.n + op.m * op.n) * op.count * workload.precision.bytes
             memory_s = moved_bytes / (device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC)
-            forward_s += max(op.flop / rate, memory_s)
-    return PassPrice(TERM, forward_s, 2 * forward_s, Source.worst(Source.FITTED, device.source))
+            last_s = max(op.flop / rate, memory_s)
+            forward_s += last_s
+    stops_early = view.setting.stack.recompute_stops_early and isinstance(view.layer, DenseBlock)
+    repeated_s = forward_s - last_s if stops_early else None
+    return PassPrice(TERM, forward_s, 2 * forward_s, Source.worst(Source.FITTED, device.source), repeated_s)

@@ -17,20 +17,24 @@ def price(view: LayerView) -> PassPrice:
     """Fully exposed collectives over the hidden state of a micro-batch (arXiv 2205.05198, section 4.2.2).
 
     A block gathers before attention and feed-forward and scatters after each, and the same in backward. The
-    embedding scatters its output, the head gathers its input; in backward each does the opposite.
+    embedding scatters its output, the head gathers its input; in backward each does the opposite. A repetition that
+    stops early leaves out the last scatter of a block.
     """
     tp = view.mesh.tp
     gather = collective_time(view.setting, Collective.ALL_GATHER, tp, 1, view.activation_bytes)
     scatter = collective_time(view.setting, Collective.REDUCE_SCATTER, tp, 1, view.activation_bytes)
     forward_s = backward_s = 0.0
+    repeated_s = None
     sources = [gather.source, scatter.source]
     match view.layer:
         case DenseBlock():
             forward_s = backward_s = 2 * (gather.time_s + scatter.time_s)
+            if view.setting.stack.recompute_stops_early:
+                repeated_s = forward_s - scatter.time_s
         case Embedding():
             forward_s, backward_s = scatter.time_s, gather.time_s
         case Head():
             loss = collective_time(view.setting, Collective.ALL_REDUCE, tp, 1, 4 * view.tokens)
             sources.append(loss.source)
             forward_s, backward_s = gather.time_s + LOSS_REDUCTIONS * loss.time_s, scatter.time_s
-    return PassPrice(TERM, forward_s, backward_s, Source.worst(*sources))
+    return PassPrice(TERM, forward_s, backward_s, Source.worst(*sources), repeated_s)

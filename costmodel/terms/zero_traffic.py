@@ -34,7 +34,7 @@ def per_microbatch(view: LayerView, forward_s: float, backward_s: float) -> Pass
         _exposed_s(gather_s, forward_s, overlap_frac),
         _exposed_s(gather_s + reduce_s, backward_s, overlap_frac),
         Source.worst(gather.source, reduce.source),
-        repeated_in_recompute=False,
+        repeated_s=0.0,
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 from costmodel_samples import cluster, collective_sample, profile, setting, tier
 
 from costmodel.collectives import collective_time, measured, ring
+from costmodel.price import Timed
 from costmodel.spec import Collective, Source
 
 ALL_REDUCE, SEND_RECV = Collective.ALL_REDUCE, Collective.SEND_RECV
@@ -27,7 +28,7 @@ def timed(op: Collective, num_ranks: int, size_bytes: float, num_devices: int = 
     [
         (1000, 1e-3, Source.MEASURED),
         (100_000, 4e-3, Source.MEASURED),
-        (10_000, 2e-3, Source.MEASURED),  # half way in log size: the geometric mean of 1 and 4 ms
+        (10_000, 2e-3, Source.FITTED),  # half way in log size: the geometric mean of 1 and 4 ms
         (10, 1e-3, Source.FITTED),  # below the smallest: its latency
         (300_000, 12e-3, Source.FITTED),  # above the largest: 3 times its bytes
     ],
@@ -36,6 +37,11 @@ def test_time_by_size(size_bytes, time_s, source):
     found = timed(ALL_REDUCE, 4, size_bytes)
     assert found.time_s == pytest.approx(time_s)
     assert found.source is source
+
+
+def test_ranks_further_apart_than_those_measured_take_their_time_as_an_estimate():
+    # Two ranks, every other one, inside the node of 4.
+    assert timed(ALL_REDUCE, 2, 1000, stride=2) == Timed(0.5e-3, Source.FITTED)
 
 
 def test_each_number_of_ranks_has_its_own_samples():

@@ -9,9 +9,9 @@ embedding 0.128 forward, 0.192 backward; block 4.608 + 0.512 + 1.408 = 6.528 and
 from __future__ import annotations
 
 import pytest
-from costmodel_samples import cluster, mesh, model, plan, setting, stack, workload
+from costmodel_samples import BLOCK, cluster, layer_sample, mesh, model, plan, profile, setting, stack, view, workload
 
-from costmodel.layer_price import price_layers
+from costmodel.layer_price import price_layer, price_layers
 from costmodel.predict import WAIT_TERM, predict, stage_memories, timeline_of
 from costmodel.spec import Schedule, Source, Verdict
 from costmodel.terms import attention, elementwise, gemm, zero_traffic
@@ -56,6 +56,20 @@ def test_recompute_runs_the_forward_pass_again():
     assert again.step_time_s - once.step_time_s == pytest.approx(3 * 6.528 * ms)
     assert terms_of(again)["recompute"] == pytest.approx(3 * 6.528)
     assert again.mfu_frac < once.mfu_frac
+
+
+def test_a_repetition_that_stops_early_leaves_out_the_last_multiplication():
+    # 4 tokens x 16 x 8: 1,024 FLOP at 1e6 per second. 6.528 - 1.024 = 5.504 ms.
+    job = model(), workload(), cluster(1), stack(recompute_stops_early=True)
+    assert terms_of(predict(*job, plan(full=(1,))))["recompute"] == pytest.approx(5.504)
+
+
+def test_what_is_repeated_of_a_timed_block_is_an_estimate():
+    # Timed 3 s forward, of which the share 5.504 / 6.528 is repeated.
+    here = setting(stack=stack(recompute_stops_early=True), profile=profile(layer_sample(BLOCK, 3.0, 7.0, 100)))
+    (passes,) = price_layer(view(BLOCK, here)).passes
+    assert passes.recompute_s == pytest.approx(3.0 * 5.504 / 6.528)
+    assert (passes.source, passes.recompute_source) == (Source.MEASURED, Source.FITTED)
 
 
 def test_zero_2_on_two_ranks():

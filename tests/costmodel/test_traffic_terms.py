@@ -26,6 +26,12 @@ def test_tp_collectives_of_a_block():
     assert price.source is Source.ANALYTIC
 
 
+def test_a_repetition_that_stops_early_leaves_out_the_last_scatter():
+    here = setting(stack=stack(recompute_stops_early=True))
+    assert tp_collectives.price(view(BLOCK, here, tp=2)).recompute_s == pytest.approx(3 * 1.032 * ms)
+    assert tp_collectives.price(view(BLOCK, tp=2)).recompute_s == pytest.approx(4 * 1.032 * ms)
+
+
 def test_tp_collectives_of_embedding_and_head():
     # The embedding scatters and gathers once. The head does too, and its loss reduces 4 tokens x 4 bytes three times:
     # an all-reduce is 2 x (1 ms + 8 bytes at 1e6) = 2.016 ms.
@@ -62,7 +68,7 @@ def test_zero_traffic_without_overlap(pp, zero, forward_s, backward_s, before_s,
     passes, step = zero_traffic.per_microbatch(layer, 1.0, 2.0), zero_traffic.per_step(layer, 2.0)
     assert (passes.forward_s, passes.backward_s) == pytest.approx((forward_s, backward_s))
     assert (step.before_s, step.after_s) == pytest.approx((before_s, after_s))
-    assert not passes.repeated_in_recompute
+    assert passes.recompute_s == 0
 
 
 @pytest.mark.parametrize(("pp", "each"), [(1, True), (2, False)])
