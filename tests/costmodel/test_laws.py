@@ -19,7 +19,7 @@ SHAPE = BLOCK.model_copy(update={"num_heads": 4, "num_kv_heads": 4})
 MODEL = model(runs=(LayerRun(layer=EMBEDDING), LayerRun(layer=SHAPE, count=BLOCKS), LayerRun(layer=HEAD)))
 WORKLOADS = st.builds(workload, global_batch=st.sampled_from([8, 16]), precision=st.sampled_from(Precision))
 SOFTWARE = st.sampled_from(STACKS)
-QUICK = settings(max_examples=60, deadline=None)
+QUICK = settings(max_examples=60)
 
 
 @st.composite

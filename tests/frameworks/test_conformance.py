@@ -135,7 +135,7 @@ def plans(draw: st.DrawFn, framework: str) -> tuple[Plan, Workload]:
 
 
 @each_framework
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_everything_that_the_rules_allow_is_written_and_nothing_is_lost(
     framework: Framework, data: st.DataObject

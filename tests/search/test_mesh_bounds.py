@@ -13,7 +13,7 @@ from planner.search.bounds import mesh_lower_bound_s
 from planner.search.solve import setting_of
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(job=jobs(frameworks=("native",), unequal=True))
 def test_no_plan_undercuts_the_bound_of_its_mesh(job: Job) -> None:
     setting, bounds_s = setting_of(job), {}

@@ -20,7 +20,6 @@ REL = 1e-6
 # Shrinking tries whole enumerations again and again, so a failure is shown as found.
 THOROUGH = settings(
     max_examples=80,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )

@@ -24,7 +24,7 @@ def test_divisors_are_those_that_divide(number: int) -> None:
     assert divisors(number) == [value for value in range(1, number + 1) if number % value == 0]
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(job=jobs(frameworks=("native",), devices=(1, 2, 3, 4, 6, 8), max_blocks=2))
 def test_every_plan_lies_on_one_mesh_and_every_mesh_is_given_once(job: Job) -> None:
     found = list(meshes(job, registry.get("native"), Layout()))
