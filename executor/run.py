@@ -190,6 +190,7 @@ def _measurement(job: Job, record: Record) -> Measurement:
     prediction = plan_file.prediction
     return Measurement(
         plan_id=plan_file.plan.plan_id,
+        question_id=plan_file.question_id,
         seed=job.seed,
         losses=tuple(record.losses),
         step_times_s=tuple(record.step_times_s),

@@ -24,13 +24,14 @@ from reports.text import visible
 def render(plan_file: PlanFile, measurement: Measurement | None = None, neighbours: tuple[PlanFile, ...] = ()) -> str:
     """HTML of the answer in `plan_file`, with the run that tried it, and of further answers shown beside it.
 
-    The same arguments give the same bytes. Raises BadInputError where `measurement` belongs to another plan or
+    The same arguments give the same bytes. Raises BadInputError where `measurement` belongs to another plan file or
     where a plan file contradicts itself.
     """
-    if measurement is not None and measurement.plan_id != plan_file.plan.plan_id:
+    if measurement is not None and measurement.question_id != plan_file.question_id:
         raise BadInputError(
-            f"measurement: plan_id is {measurement.plan_id!r}, but the plan file holds plan "
-            f"{plan_file.plan.plan_id!r}; run this plan, or report it without the measurement"
+            f"measurement: question_id is {measurement.question_id!r}, but that of the plan file is "
+            f"{plan_file.question_id!r}: another model, workload, cluster, plan or prediction was run; "
+            f"run this plan file, or report it without the measurement"
         )
     files = (plan_file, *neighbours)
     answers = [

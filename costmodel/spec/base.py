@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from enum import StrEnum
 from typing import Any, ClassVar, Self
@@ -85,6 +86,12 @@ class Document(Spec):
             return cls.model_validate(data)
         except ValidationError as error:
             raise BadInputError(describe(error, where)) from None
+
+
+def fingerprint(data: Any) -> str:
+    """Twelve hexadecimal digits of the SHA-256 of the canonical JSON of `data`: equal data have equal ones."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def parse_json(text: str, where: str) -> Any:

@@ -11,11 +11,13 @@ from costmodel.spec.profile import Provenance
 
 
 class Measurement(Document):
-    """Step times, losses and memory peaks of one run, and the plan it belongs to."""
+    """Step times, losses and memory peaks of one run, and the plan and prediction it belongs to."""
 
     SCHEMA: ClassVar[str] = "measurement/1"
 
     plan_id: str
+    question_id: str
+    """`PlanFile.question_id` of the plan file that was run."""
     seed: int
     losses: tuple[float, ...]
     """Mean loss over the global batch, one per step."""

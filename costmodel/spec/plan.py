@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import math
 from enum import StrEnum
 from functools import cached_property
@@ -12,7 +10,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from costmodel.spec.base import Document
+from costmodel.spec.base import Document, fingerprint
 
 AXES = ("tp", "cp", "dp", "pp")
 """Mesh axes from the innermost (neighbouring ranks) to the outermost; the order Megatron-Core uses."""
@@ -97,5 +95,4 @@ class Plan(Document):
     @property
     def plan_id(self) -> str:
         """Hash of the canonical JSON: equal plans have equal ids."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return fingerprint(self.model_dump(mode="json"))

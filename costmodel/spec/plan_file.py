@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from costmodel.spec.base import Document, Spec
+from costmodel.spec.base import Document, Spec, fingerprint
 from costmodel.spec.cluster import ClusterSpec
 from costmodel.spec.model import ModelSpec
 from costmodel.spec.plan import Plan
@@ -102,3 +102,12 @@ class PlanFile(Document):
     versions: dict[str, str]
     created: str
     """ISO 8601, UTC."""
+
+    @property
+    def question_id(self) -> str:
+        """Hash of all that a run puts to the test: model, workload, cluster, plan and prediction.
+
+        A measurement belongs to every plan file with its `question_id`, whenever and from whatever files that was made.
+        """
+        parts = {"hf_config", "model", "workload", "cluster", "plan", "prediction"}
+        return fingerprint(self.model_dump(mode="json", include=parts))

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from costmodel.errors import BadInputError
 from planner.cli import options
 
+if TYPE_CHECKING:
+    from costmodel.spec import Measurement, PlanFile
+
+DEFAULT_MEASUREMENT = "measurement.json"
 REPORT_MARK = ": parallelism plan</title>"
 """Stands near the top of every page that `reports` renders."""
 
@@ -28,12 +34,7 @@ def report(plan: Path, measurement: Path | None, output: Path, force: bool, as_j
     from planner.files import check_writable, read_measurement, read_plan_file, write_text
 
     plan_file = read_plan_file(plan)
-    measured = read_measurement(measurement) if measurement is not None else None
-    if measured is None:
-        beside = plan.parent / "measurement.json"
-        candidate = read_measurement(beside) if beside.is_file() else None
-        if candidate is not None and candidate.plan_id == plan_file.plan.plan_id:
-            measured = candidate
+    measured = _run_beside(plan, plan_file) if measurement is None else read_measurement(measurement)
     check_writable(output, is_report, force=force)
 
     from reports.page import render
@@ -45,6 +46,25 @@ def report(plan: Path, measurement: Path | None, output: Path, force: bool, as_j
         return
     with_run = " with the measured run" if measured is not None else ""
     out().print(line(f"Written to {output}{with_run}; open it in a browser."), soft_wrap=True)
+
+
+def _run_beside(plan: Path, plan_file: PlanFile) -> Measurement | None:
+    """The run in the folder of the plan, unless it belongs to another plan file or cannot be read, which is noted."""
+    from planner.cli.console import note
+    from planner.files import read_measurement
+
+    path = plan.parent / DEFAULT_MEASUREMENT
+    if not path.is_file():
+        return None
+    try:
+        measured = read_measurement(path)
+    except BadInputError as error:
+        note(f"left out: {error}")
+        return None
+    if measured.question_id != plan_file.question_id:
+        note(f"left out: {path} belongs to another plan file than {plan}; `planner run {plan}` makes one for this plan")
+        return None
+    return measured
 
 
 def is_report(text: str) -> bool:

@@ -56,6 +56,7 @@ PROFILE = profile(
 )
 MEASUREMENT = Measurement(
     plan_id=plan().plan_id,
+    question_id="0123456789ab",
     seed=7,
     losses=(5.5, 5.25),
     step_times_s=(0.2, 0.1),
@@ -276,6 +277,28 @@ def test_plans_are_equal_exactly_if_their_ids_are(one: Plan, other: Plan) -> Non
 
 def test_the_id_of_a_plan_survives_json() -> None:
     assert Plan.from_json(plan(dp=2).to_json(), "here").plan_id == plan(dp=2).plan_id
+
+
+def test_the_question_of_a_plan_file_survives_json_and_a_later_solve() -> None:
+    again = PlanFile.from_json(PLAN_FILE.to_json(), "here")
+    later = again.model_copy(update={"created": "2027-01-01T00:00:00Z", "alternatives": (), "certificate": None})
+    assert later.question_id == PLAN_FILE.question_id
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hf_config": PLAN_FILE.hf_config | {"rope_theta": 1e4}},
+        {"model": model(num_blocks=3)},
+        {"workload": workload(global_batch=8)},
+        {"cluster": cluster(2)},
+        {"plan": plan(dp=4, zero=1)},
+        {"prediction": PREDICTION.model_copy(update={"step_time_high_s": 2 * PREDICTION.step_time_high_s})},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_another_question_has_another_id(change: dict[str, object]) -> None:
+    assert PLAN_FILE.model_copy(update=change).question_id != PLAN_FILE.question_id
 
 
 def test_recompute_of_a_plan_in_a_word() -> None:

@@ -33,6 +33,7 @@ def test_a_run_is_measured(text: Path) -> None:
     plan = tiny_plan(dp=2, zero=1, micro_batch=2)
     measurement = train(plan, text, steps=5, seed=3, on_step=lambda *step: seen.append(step))
     assert measurement.plan_id == plan.plan_id
+    assert measurement.question_id == plan_file(plan).question_id
     assert measurement.seed == 3
     assert [step for step, _, _ in seen] == [0, 1, 2, 3, 4]
     assert measurement.losses == tuple(loss for _, loss, _ in seen)

@@ -382,6 +382,7 @@ def measurement(plan_file: PlanFile, median_s: float = 0.492) -> Measurement:
     ]
     return Measurement(
         plan_id=plan_file.plan.plan_id,
+        question_id=plan_file.question_id,
         seed=0,
         losses=tuple(5.54 - 0.11 * step + 0.002 * step**2 for step in range(20)),
         step_times_s=tuple(times),

@@ -191,8 +191,16 @@ def test_a_lone_surrogate_can_be_written_as_utf8() -> None:
 
 
 def test_a_measurement_of_another_plan_is_refused() -> None:
-    with pytest.raises(BadInputError, match="plan_id"):
+    with pytest.raises(BadInputError, match="question_id"):
         render(local_answer(), measurement(cluster_answer()))
+
+
+def test_a_measurement_of_the_same_layout_in_another_job_is_refused() -> None:
+    local = local_answer()
+    longer = local.model_copy(update={"workload": local.workload.model_copy(update={"seq_len": 512})})
+    assert longer.plan == local.plan
+    with pytest.raises(BadInputError, match="question_id"):
+        render(longer, measurement(local))
 
 
 def test_a_prediction_of_another_plan_is_refused() -> None:
