@@ -39,8 +39,8 @@ def note(message: str) -> None:
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """One object on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """One object on stdout, in ASCII, so that no encoding of the terminal can spoil it."""
+    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
 def line(text: str, style: str = "") -> Text:

@@ -1,12 +1,11 @@
 """The console entry: the list of commands, and what becomes of every error.
 
 An error that a user can cause is one sentence on stderr and its exit code. Anything else is a defect of ours: it
-prints a traceback and exits 1, and this is the only place that catches `Exception`.
+prints a traceback and exits 1, and this is the only place that catches `Exception`. The exit codes stand in README.md.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from typing import NoReturn
@@ -15,6 +14,7 @@ import click
 
 from costmodel.errors import EXIT_BAD_INPUT, EXIT_DEFECT, EXIT_OK, PlannerError
 from planner.cli.lazy import LazyCommand, LazyGroup
+from planner.cli.streams import ReaderLeftError, arrange_streams
 
 EXIT_INTERRUPTED = 130
 """128 + SIGINT, as shells report it."""
@@ -56,32 +56,51 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit with the code that README.md lists."""
+    arrange_streams()
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """The exit code of `planner` with `arguments`."""
     try:
-        code = cli.main(arguments, prog_name="planner", standalone_mode=False)
-        sys.stdout.flush()
-    except click.ClickException as error:
+        return _call(arguments)
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return EXIT_BAD_INPUT
+    except click.ClickException as error:
+        say(_usage_sentence(error))
         return EXIT_BAD_INPUT
     except PlannerError as error:
         say(str(error))
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         say("interrupted")
         return EXIT_INTERRUPTED
-    except (BrokenPipeError, SystemExit):
-        # click turns a broken pipe inside a command into SystemExit; Python would complain again when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    except ReaderLeftError:
         return EXIT_BROKEN_PIPE
     except Exception:  # noqa: BLE001
         traceback.print_exc()
         say("this is a defect of planner itself, not of your input; please report it with the lines above")
         return EXIT_DEFECT
-    return code if isinstance(code, int) else EXIT_OK
+
+
+def _call(arguments: list[str]) -> int:
+    # Not cli.main(): it takes every broken pipe, also one to a rank, for a reader of stdout that left.
+    code = EXIT_OK
+    try:
+        with cli.make_context("planner", arguments) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as wanted:
+        code = wanted.exit_code
+    sys.stdout.flush()
+    return code
+
+
+def _usage_sentence(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    return message if context is None else f"{message}; see `{context.command_path} --help`"
 
 
 def say(sentence: str) -> None:

@@ -150,7 +150,8 @@ def test_wrong_usage_exits_2(planner, arguments: tuple[str, ...]) -> None:
     outcome = planner(*arguments)
     assert outcome.code == 2
     assert outcome.stdout == ""
-    assert "Error:" in outcome.stderr
+    assert outcome.stderr.startswith("planner: ")
+    assert outcome.stderr.count("\n") == 1
 
 
 def test_version(planner) -> None:

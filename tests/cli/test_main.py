@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import NoReturn
 
 import click
@@ -61,11 +58,20 @@ def test_a_hostile_value_cannot_steer_the_terminal(
     assert capsys.readouterr().err == "planner: name ?[2J? is bad\n"
 
 
-def test_a_reader_that_leaves_is_no_defect() -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    command = [sys.executable, "-m", "planner", "show", "llama-3-8b", "--json"]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
-    os.close(writer)
-    assert done.returncode == main.EXIT_BROKEN_PIPE
-    assert done.stderr == ""
+def test_a_broken_pipe_that_is_not_stdout_is_a_defect(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fail_with(BrokenPipeError(32, "Broken pipe"), monkeypatch) == 1
+    assert "BrokenPipeError" in capsys.readouterr().err
+
+
+def test_an_exit_that_something_else_wants_is_not_taken_for_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit):
+        fail_with(SystemExit(7), monkeypatch)
+
+
+def test_wrong_usage_is_one_sentence_with_the_way_to_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["solve", "--gpus", "many"]) == 2
+    assert capsys.readouterr().err == (
+        "planner: invalid value for '--gpus': 'many' is not a valid integer; see `planner solve --help`\n"
+    )
