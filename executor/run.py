@@ -186,7 +186,6 @@ def _num_warmup_steps(steps: int) -> int:
 def _measurement(job: Job, record: Record) -> Measurement:
     plan_file = job.plan_file
     num_warmup_steps = _num_warmup_steps(job.steps)
-    median_s = statistics.median(record.step_times_s[num_warmup_steps:])
     prediction = plan_file.prediction
     return Measurement(
         plan_id=plan_file.plan.plan_id,
@@ -195,13 +194,12 @@ def _measurement(job: Job, record: Record) -> Measurement:
         losses=tuple(record.losses),
         step_times_s=tuple(record.step_times_s),
         num_warmup_steps=num_warmup_steps,
-        step_time_median_s=median_s,
+        step_time_median_s=statistics.median(record.step_times_s[num_warmup_steps:]),
         peak_memory_bytes=tuple(record.peak_memory_bytes),
         memory_counter=record.memory_counter,
         predicted_step_time_s=prediction.step_time_s,
         predicted_step_time_low_s=prediction.step_time_low_s,
         predicted_step_time_high_s=prediction.step_time_high_s,
         predicted_peak_memory_bytes=prediction.peak_memory_bytes,
-        within_interval=prediction.step_time_low_s <= median_s <= prediction.step_time_high_s,
         provenance=record.provenance,
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, computed_field, model_validator
 
 from costmodel.spec.base import Document
 from costmodel.spec.profile import Provenance
@@ -30,13 +30,25 @@ class Measurement(Document):
     """One per rank, as `memory_counter` counts it."""
     memory_counter: str
     """`allocated` (CUDA caching allocator) or `resident` (growth of the process since before the model was built)."""
-    predicted_step_time_s: float | None = None
-    predicted_step_time_low_s: float | None = None
-    predicted_step_time_high_s: float | None = None
-    predicted_peak_memory_bytes: int | None = None
-    within_interval: bool | None = None
-    """Whether the median lies in the predicted interval."""
+    predicted_step_time_s: float = Field(gt=0)
+    predicted_step_time_low_s: float = Field(gt=0)
+    predicted_step_time_high_s: float = Field(gt=0)
+    predicted_peak_memory_bytes: int = Field(gt=0)
     provenance: Provenance
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def within_interval(self) -> bool:
+        """Whether the median lies in the predicted interval."""
+        return self.predicted_step_time_low_s <= self.step_time_median_s <= self.predicted_step_time_high_s
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_verdict(cls, data: Any) -> Any:
+        """A file states the verdict for its readers; here it follows from the times."""
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if key != "within_interval"}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -149,8 +149,7 @@ def spread_frac(profile: Profile) -> float:
 def measurement_object(measurement: Measurement) -> dict[str, Any]:
     """A measurement as it stands in its file, with the ratio of measured to predicted step time."""
     data = measurement.model_dump(mode="json")
-    predicted_s = measurement.predicted_step_time_s
-    data["measured_over_predicted"] = None if predicted_s is None else measurement.step_time_median_s / predicted_s
+    data["measured_over_predicted"] = measurement.step_time_median_s / measurement.predicted_step_time_s
     return data
 
 
@@ -166,13 +165,11 @@ def print_measurement(console: Console, measurement: Measurement) -> None:
 
 def step_sentence(measurement: Measurement) -> str:
     """Measured against predicted step time, in one sentence."""
-    measured = f"Measured {units.format_seconds(measurement.step_time_median_s)} per step (median after warm-up)"
     low_s, high_s = measurement.predicted_step_time_low_s, measurement.predicted_step_time_high_s
-    if measurement.predicted_step_time_s is None or low_s is None or high_s is None:
-        return f"{measured}; nothing was predicted."
     place = "lies within" if measurement.within_interval else "lies OUTSIDE"
     return (
-        f"{measured}, predicted {units.format_seconds(measurement.predicted_step_time_s)}: the measured time {place} "
+        f"Measured {units.format_seconds(measurement.step_time_median_s)} per step (median after warm-up), "
+        f"predicted {units.format_seconds(measurement.predicted_step_time_s)}: the measured time {place} "
         f"the interval {units.format_seconds_range(low_s, high_s)}."
     )
 
@@ -181,8 +178,10 @@ def memory_sentence(measurement: Measurement) -> str:
     """Measured against predicted peak memory of the worst rank, in one sentence."""
     peak = max(measurement.peak_memory_bytes)
     predicted = measurement.predicted_peak_memory_bytes
-    against = "" if predicted is None else f", predicted {units.format_bytes(predicted)} ({predicted / peak - 1:+.1%})"
-    return f"Peak memory {units.format_bytes(peak)} on the worst rank ({measurement.memory_counter}){against}."
+    return (
+        f"Peak memory {units.format_bytes(peak)} on the worst rank ({measurement.memory_counter}), "
+        f"predicted {units.format_bytes(predicted)} ({predicted / peak - 1:+.1%})."
+    )
 
 
 def print_assumptions(console: Console, assumptions: tuple[str, ...]) -> None:

@@ -23,7 +23,6 @@ def build(answer: Answer) -> Section | None:
     measurement, prediction = answer.measurement, answer.plan_file.prediction
     if measurement is None:
         return None
-    lies_within = within(measurement, prediction)
     drawings = []
     if measurement.step_times_s:
         drawings += [_step_times(answer, measurement), _losses(answer, measurement)]
@@ -33,7 +32,7 @@ def build(answer: Answer) -> Section | None:
         slug="measured",
         title="Predicted against measured",
         paragraphs=(
-            Paragraph(_time_verdict(measurement, prediction), Tone.GOOD if lies_within else Tone.BAD),
+            Paragraph(_time_verdict(measurement, prediction), Tone.GOOD if measurement.within_interval else Tone.BAD),
             *(
                 Paragraph(text)
                 for text in (_memory_verdict(measurement, prediction), _loss_verdict(measurement))
@@ -45,11 +44,6 @@ def build(answer: Answer) -> Section | None:
     )
 
 
-def within(measurement: Measurement, prediction: Prediction) -> bool:
-    """Whether the median step time lies in the predicted interval."""
-    return prediction.step_time_low_s <= measurement.step_time_median_s <= prediction.step_time_high_s
-
-
 def _difference(measured: float, predicted: float) -> str:
     """Measured against predicted, e.g. `4.2 % more than predicted`."""
     share = measured / predicted - 1
@@ -58,7 +52,7 @@ def _difference(measured: float, predicted: float) -> str:
 
 def _time_verdict(measurement: Measurement, prediction: Prediction) -> str:
     counted = max(0, len(measurement.step_times_s) - measurement.num_warmup_steps)
-    place = "lies within" if within(measurement, prediction) else "lies outside"
+    place = "lies within" if measurement.within_interval else "lies outside"
     return (
         f"The measured median step time, {units.format_seconds(measurement.step_time_median_s)} over {counted} steps, "
         f"{place} the predicted interval of {sentences.step_interval(prediction)}. It is "

@@ -65,7 +65,9 @@ MEASUREMENT = Measurement(
     peak_memory_bytes=(1000, 1001),
     memory_counter="resident",
     predicted_step_time_s=0.11,
-    within_interval=True,
+    predicted_step_time_low_s=0.1,
+    predicted_step_time_high_s=0.12,
+    predicted_peak_memory_bytes=990,
     provenance=PROFILE.provenance,
 )
 CERTIFICATE = Certificate(
@@ -299,6 +301,14 @@ def test_the_question_of_a_plan_file_survives_json_and_a_later_solve() -> None:
 )
 def test_another_question_has_another_id(change: dict[str, object]) -> None:
     assert PLAN_FILE.model_copy(update=change).question_id != PLAN_FILE.question_id
+
+
+@pytest.mark.parametrize(("median_s", "within"), [(0.099, False), (0.1, True), (0.12, True), (0.121, False)])
+def test_the_verdict_on_a_run_follows_from_its_times_whatever_its_file_says(median_s: float, within: bool) -> None:
+    measured = MEASUREMENT.model_copy(update={"step_time_median_s": median_s})
+    data = json.loads(measured.to_json())
+    assert data["within_interval"] is within  # predicted 0.1 to 0.12 s
+    assert Measurement.from_json(json.dumps(data | {"within_interval": not within}), "here").within_interval is within
 
 
 def test_recompute_of_a_plan_in_a_word() -> None:

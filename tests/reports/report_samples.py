@@ -390,5 +390,9 @@ def measurement(plan_file: PlanFile, median_s: float = 0.492) -> Measurement:
         step_time_median_s=median_s,
         peak_memory_bytes=(round(146.2 * MIB), round(144.8 * MIB)),
         memory_counter="resident",
+        predicted_step_time_s=plan_file.prediction.step_time_s,
+        predicted_step_time_low_s=plan_file.prediction.step_time_low_s,
+        predicted_step_time_high_s=plan_file.prediction.step_time_high_s,
+        predicted_peak_memory_bytes=plan_file.prediction.peak_memory_bytes,
         provenance=provenance(),
     )
