@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import dataclass
+from functools import cache
 
-from costmodel.errors import BadInputError
+from costmodel.errors import BadInputError, MissingError
 from costmodel.spec import Device, DeviceKind, ModelSpec, Precision
 from planner.clusters.read import published_cluster
 
@@ -13,6 +14,15 @@ MAX_CPU_RANKS = 8
 MAX_RANKS = 1024
 FIRST_BF16_CAPABILITY = (8, 0)
 """CUDA compute capability of Ampere, the first with bf16."""
+CUDA_START_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU as CUDA describes it."""
+
+    name: str
+    capability: tuple[int, int]
 
 
 def find_device(wanted: str) -> DeviceKind:
@@ -40,7 +50,9 @@ def default_ranks(kind: DeviceKind) -> int:
     """Ranks to start here: every GPU; on a CPU the largest power of two within its cores, from 2 to 8."""
     if kind is DeviceKind.CUDA:
         return num_cuda_devices()
-    cores = min(max(len(os.sched_getaffinity(0)), 2), MAX_CPU_RANKS)
+    from executor.cores import num_cores
+
+    cores = min(max(num_cores(), 2), MAX_CPU_RANKS)
     return 1 << (cores.bit_length() - 1)
 
 
@@ -51,26 +63,45 @@ def check_ranks(kind: DeviceKind, num_ranks: int) -> None:
         raise BadInputError(f"--nproc is {num_ranks}, but must be a whole number from 1 to {most} on {kind.value}")
 
 
-def default_precision(kind: DeviceKind) -> Precision:
-    """bf16 where every GPU computes in it, else fp32."""
+@cache
+def gpus_here() -> tuple[Gpu, ...]:
+    """The GPUs that torch can use, in the order of the ranks on them.
+
+    Asked of CUDA itself, which heeds CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER where NVML numbers the GPUs of the
+    whole machine; and in a process of its own, since no rank can be forked from one that has opened CUDA.
+    Raises MissingError where CUDA does not start.
+    """
+    from executor.ranks import run_ranks
+
+    return run_ranks(_describe_gpus, 1, timeout_s=CUDA_START_TIMEOUT_S)[0]
+
+
+def _describe_gpus() -> tuple[Gpu, ...]:
+    import torch
+
+    try:
+        found = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
+    except RuntimeError as error:
+        raise MissingError(
+            f"torch counts {torch.cuda.device_count()} CUDA devices, but CUDA does not start: "
+            f"{str(error).splitlines()[0]}; check that nvidia-smi works here, or use --device cpu"
+        ) from None
+    return tuple(Gpu(properties.name, (properties.major, properties.minor)) for properties in found)
+
+
+def default_precision(kind: DeviceKind, num_ranks: int) -> Precision:
+    """bf16 where the GPUs of all ranks compute in it, else fp32."""
     if kind is DeviceKind.CPU:
         return Precision.FP32
-    import pynvml
-
-    pynvml.nvmlInit()
-    handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-    oldest = min(tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)) for handle in handles)
+    oldest = min(gpu.capability for gpu in gpus_here()[:num_ranks])
     return Precision.BF16 if oldest >= FIRST_BF16_CAPABILITY else Precision.FP32
 
 
 def published_device(kind: DeviceKind) -> Device | None:
-    """Published figures of the first GPU here, or None where there are none."""
+    """Published figures of the GPU of the first rank, or None where there are none."""
     if kind is DeviceKind.CPU:
         return None
-    import pynvml
-
-    pynvml.nvmlInit()
-    cluster = published_cluster(str(pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(0))))
+    cluster = published_cluster(gpus_here()[0].name)
     return None if cluster is None else cluster.device
 
 

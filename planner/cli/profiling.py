@@ -39,9 +39,8 @@ def choose(
     known = tuple(item.value for item in Precision)
     if precision is not None and precision not in known:
         raise BadInputError(f"--precision is {precision}, but must be one of {', '.join(known)}")
-    return ProfileChoices(
-        kind, num_ranks, seq_len, default_precision(kind) if precision is None else Precision(precision)
-    )
+    chosen = default_precision(kind, num_ranks) if precision is None else Precision(precision)
+    return ProfileChoices(kind, num_ranks, seq_len, chosen)
 
 
 def measure_here(model: LoadedModel, choices: ProfileChoices, on_progress: OnProgress) -> Profile:
