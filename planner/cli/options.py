@@ -30,12 +30,20 @@ def output(default: str, what: str) -> Callable[[Command], Command]:
     return add
 
 
+def model_flag(default: str = "") -> Callable[[Command], Command]:
+    """`--model`; `default` says what is taken where it is left out."""
+    text = (
+        "Preset name, or a Hugging Face config.json (file or folder); module:factory is not supported by this version."
+    )
+    return click.option("--model", metavar="M", help=f"{text}  [default: {default}]" if default else text)
+
+
 def question_flags(command: Command) -> Command:
     """What a plan is asked for: GPUs, model, machine, framework."""
     return _add(
         command,
         click.option("--gpus", type=int, required=True, metavar="N", help="Number of GPUs (or CPU ranks)."),
-        click.option("--model", metavar="M", help="Preset name, or a Hugging Face config.json (file or folder)."),
+        model_flag(),
         click.option("--cluster", metavar="C", help="Preset name, or a YAML or JSON file."),
         click.option(
             "--profile",

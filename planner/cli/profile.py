@@ -10,7 +10,7 @@ from planner.cli import options
 
 
 @click.command()
-@click.option("--model", metavar="M", help="Preset name or config.json.  [default: the small model of the demo]")
+@options.model_flag(default="the small model of the demo")
 @click.option("--device", default="auto", show_default=True, metavar="D", help="auto, cpu or cuda.")
 @click.option("--nproc", type=int, metavar="N", help="Ranks.  [default: all GPUs, or the cores of a CPU]")
 @click.option("--seq-len", type=int, metavar="N", help="Tokens in a sequence.  [default: the model's, up to 4096]")

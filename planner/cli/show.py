@@ -44,6 +44,7 @@ def _understand(file: str) -> tuple[str, Shown]:
     from planner.clusters import presets as clusters
     from planner.files import read_text, schema_of
     from planner.models import presets as models
+    from planner.models.read import refuse_factory
 
     path = Path(file)
     if models.preset_path(file) is not None or path.is_dir():
@@ -51,6 +52,7 @@ def _understand(file: str) -> tuple[str, Shown]:
     if clusters.preset_path(file) is not None or path.suffix in {".yaml", ".yml"}:
         return "cluster", _cluster(file)
     if not path.exists():
+        refuse_factory(file, "show")
         raise BadInputError(f"{file}: neither a file nor a preset; show understands {UNDERSTOOD}")
     text = read_text(path, "file")
     schema = (schema_of(text) or "").partition("/")[0]

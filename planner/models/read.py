@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ MAX_SIZE = {
 """Far above any model there is; beyond it a value is a mistake."""
 
 MAX_CONFIG_BYTES = 4 * 2**20
+FACTORY = re.compile(r"[\w./\\-]+:[A-Za-z_][\w.]*")
+"""`module:factory`: Python that builds a model."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,19 @@ def load_model(text: str) -> LoadedModel:
     if path.exists():
         name = path.resolve().parent.name if path.name == "config.json" else path.stem
         return _load(path, f"model config {path}", name)
-    raise BadInputError(_unknown(text, path))
+    refuse_factory(text, "--model")
+    close = difflib.get_close_matches(text, preset_names(), n=3)
+    hint = f"did you mean {', '.join(close)}" if close else f"presets: {', '.join(preset_names())}"
+    raise BadInputError(f"--model {text}: neither a preset nor a config.json or folder that holds one; {hint}")
+
+
+def refuse_factory(text: str, where: str) -> None:
+    """Raise BadInputError, which says what does work, where `text` has the form `module:factory`. Imports nothing."""
+    if FACTORY.fullmatch(text):
+        raise BadInputError(
+            f"{where} {text}: module:factory is not supported by this version; give a preset name "
+            f"({', '.join(preset_names())}) or a Hugging Face config.json (file or folder)"
+        )
 
 
 def read_model(hf_config: dict[str, Any], where: str, name: str) -> ModelSpec:
@@ -118,14 +133,6 @@ def _load(path: Path, where: str, name: str) -> LoadedModel:
         raise BadInputError(f"{where}: holds a {type(data).__name__}, but a Hugging Face config is a JSON object")
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     return LoadedModel(data, read_model(data, where, name), sha256, where)
-
-
-def _unknown(text: str, path: Path) -> str:
-    if ":" in text and path.suffix != ".json":
-        return f"--model {text}: models given as module:factory are not supported by this version; give a config.json"
-    close = difflib.get_close_matches(text, preset_names(), n=3)
-    hint = f"did you mean {', '.join(close)}" if close else f"presets: {', '.join(preset_names())}"
-    return f"--model {text}: neither a preset nor a config.json or folder that holds one; {hint}"
 
 
 def _supported() -> str:

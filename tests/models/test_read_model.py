@@ -153,7 +153,8 @@ def test_files_and_folders(tmp_path: Path) -> None:
     [
         ("llama3-8b", "did you mean llama-3-8b"),
         ("no-such-thing", "presets: "),
-        ("my.module:factory", "not supported by this version"),
+        ("my.module:factory", r"module:factory is not supported.*llama-3-8b.*config\.json"),
+        ("src/my_model.py:build", "module:factory is not supported"),
         ("/dev/null", "not a file"),
         ("", "neither a preset"),
     ],
