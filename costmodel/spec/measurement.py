@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, computed_field, model_validator
 
@@ -19,14 +19,14 @@ class Measurement(Document):
     question_id: str
     """`PlanFile.question_id` of the plan file that was run."""
     seed: int
-    losses: tuple[float, ...]
+    losses: tuple[float, ...] = Field(min_length=1)
     """Mean loss over the global batch, one per step."""
-    step_times_s: tuple[float, ...]
+    step_times_s: tuple[Annotated[float, Field(gt=0)], ...]
     """Slowest rank, one per step, warm-up steps included."""
     num_warmup_steps: int = Field(ge=0)
     """Steps at the start that the median leaves out."""
     step_time_median_s: float = Field(gt=0)
-    peak_memory_bytes: tuple[int, ...]
+    peak_memory_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
     """One per rank, as `memory_counter` counts it."""
     memory_counter: str
     """`allocated` (CUDA caching allocator) or `resident` (growth of the process since before the model was built)."""
@@ -54,4 +54,6 @@ class Measurement(Document):
     def _check(self) -> Self:
         if len(self.losses) != len(self.step_times_s):
             raise ValueError(f"{len(self.losses)} losses but {len(self.step_times_s)} step times")
+        if self.num_warmup_steps >= len(self.step_times_s):
+            raise ValueError(f"num_warmup_steps {self.num_warmup_steps} leaves none of {len(self.losses)} steps")
         return self

@@ -180,7 +180,7 @@ def memory_sentence(measurement: Measurement) -> str:
     predicted = measurement.predicted_peak_memory_bytes
     return (
         f"Peak memory {units.format_bytes(peak)} on the worst rank ({measurement.memory_counter}), "
-        f"predicted {units.format_bytes(predicted)} ({predicted / peak - 1:+.1%})."
+        f"predicted {units.format_bytes(predicted)} (measured {peak / predicted - 1:+.1%})."
     )
 
 

@@ -23,11 +23,6 @@ def build(answer: Answer) -> Section | None:
     measurement, prediction = answer.measurement, answer.plan_file.prediction
     if measurement is None:
         return None
-    drawings = []
-    if measurement.step_times_s:
-        drawings += [_step_times(answer, measurement), _losses(answer, measurement)]
-    if measurement.peak_memory_bytes:
-        drawings.append(_memory(answer, measurement))
     return Section(
         slug="measured",
         title="Predicted against measured",
@@ -39,7 +34,7 @@ def build(answer: Answer) -> Section | None:
                 if text
             ),
         ),
-        drawings=tuple(drawings),
+        drawings=(_step_times(answer, measurement), _losses(answer, measurement), _memory(answer, measurement)),
         tables=(_summary(measurement, prediction), _steps(measurement)),
     )
 
@@ -51,7 +46,7 @@ def _difference(measured: float, predicted: float) -> str:
 
 
 def _time_verdict(measurement: Measurement, prediction: Prediction) -> str:
-    counted = max(0, len(measurement.step_times_s) - measurement.num_warmup_steps)
+    counted = len(measurement.step_times_s) - measurement.num_warmup_steps
     place = "lies within" if measurement.within_interval else "lies outside"
     return (
         f"The measured median step time, {units.format_seconds(measurement.step_time_median_s)} over {counted} steps, "
@@ -62,8 +57,6 @@ def _time_verdict(measurement: Measurement, prediction: Prediction) -> str:
 
 
 def _memory_verdict(measurement: Measurement, prediction: Prediction) -> str:
-    if not measurement.peak_memory_bytes:
-        return ""
     peak = max(measurement.peak_memory_bytes)
     interval = units.format_bytes_range(prediction.peak_memory_low_bytes, prediction.peak_memory_high_bytes)
     inside = prediction.peak_memory_low_bytes <= peak <= prediction.peak_memory_high_bytes
@@ -162,30 +155,27 @@ def _label(axes: Axes, x: str, y: str) -> None:
 
 
 def _summary(measurement: Measurement, prediction: Prediction) -> Table:
-    rows = [
+    peak = max(measurement.peak_memory_bytes)
+    rows = (
         (
             "Step time",
             units.format_seconds(prediction.step_time_s),
             sentences.step_interval(prediction),
             units.format_seconds(measurement.step_time_median_s),
             _difference(measurement.step_time_median_s, prediction.step_time_s),
-        )
-    ]
-    if measurement.peak_memory_bytes:
-        peak = max(measurement.peak_memory_bytes)
-        rows.append(
-            (
-                "Peak memory",
-                units.format_bytes(prediction.peak_memory_bytes),
-                units.format_bytes_range(prediction.peak_memory_low_bytes, prediction.peak_memory_high_bytes),
-                units.format_bytes(peak),
-                _difference(peak, prediction.peak_memory_bytes),
-            )
-        )
+        ),
+        (
+            "Peak memory",
+            units.format_bytes(prediction.peak_memory_bytes),
+            units.format_bytes_range(prediction.peak_memory_low_bytes, prediction.peak_memory_high_bytes),
+            units.format_bytes(peak),
+            _difference(peak, prediction.peak_memory_bytes),
+        ),
+    )
     return Table(
         caption="Predicted and measured",
         columns=("Quantity", "Predicted", "Interval", "Measured", "Difference"),
-        rows=tuple(rows),
+        rows=rows,
         numeric=frozenset({1, 2, 3}),
     )
 

@@ -303,6 +303,20 @@ def test_another_question_has_another_id(change: dict[str, object]) -> None:
     assert PLAN_FILE.model_copy(update=change).question_id != PLAN_FILE.question_id
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"losses": [], "step_times_s": [], "num_warmup_steps": 0}, "losses"),
+        ({"losses": [5.5]}, "1 losses but 2 step times"),
+        ({"step_times_s": [0.2, 0.0]}, "step_times_s.1 is 0.0"),
+        ({"peak_memory_bytes": []}, "peak_memory_bytes"),
+        ({"num_warmup_steps": 2}, "num_warmup_steps 2 leaves none of 2 steps"),
+    ],
+)
+def test_a_measurement_that_no_run_can_give_is_refused(changes: dict[str, object], words: str) -> None:
+    assert words in refusal(MEASUREMENT, json.dumps(json.loads(MEASUREMENT.to_json()) | changes))
+
+
 @pytest.mark.parametrize(("median_s", "within"), [(0.099, False), (0.1, True), (0.12, True), (0.121, False)])
 def test_the_verdict_on_a_run_follows_from_its_times_whatever_its_file_says(median_s: float, within: bool) -> None:
     measured = MEASUREMENT.model_copy(update={"step_time_median_s": median_s})

@@ -178,14 +178,6 @@ def test_measured_numbers_stand_beside_the_predicted_ones() -> None:
     assert steps["19"][1:] == ("4.1720", "yes")  # 5.54 - 0.11 x 19 + 0.002 x 361
 
 
-def test_a_run_without_steps_is_shown_without_figures_of_steps() -> None:
-    file = local_answer()
-    empty = measurement(file).model_copy(update={"losses": (), "step_times_s": (), "peak_memory_bytes": ()})
-    section = measured.build(Answer("a1", file, None, empty))
-    assert section is not None
-    assert section.drawings == ()
-
-
 def test_without_a_pipeline_the_section_says_so_and_draws_nothing() -> None:
     section = pipeline.build(answer(local_answer()))
     assert "There is no pipeline" in section.paragraphs[0].text
