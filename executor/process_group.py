@@ -14,6 +14,7 @@ from torch._C._distributed_c10d import Store
 
 from costmodel.errors import BadInputError, MissingError
 from executor.cores import threads_per_rank
+from executor.failures import failures_of
 from executor.launcher import Launcher
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -57,14 +58,17 @@ def init_process_group(
 
 @contextmanager
 def joined_ranks(launcher: Launcher, device: str) -> Iterator[None]:
-    """The default group of the ranks that `launcher` started, of which this process is one."""
+    """The default group of the ranks that `launcher` started, of which this process is one.
+
+    Raises RankFailedError where memory ran out or another rank was lost. The group is left only after success: on the
+    way out of a failure this rank would wait for peers that may be gone.
+    """
     check_device(launcher.local_world_size, device)
     os.environ.update(launcher.environment())
     torch.set_num_threads(threads_per_rank(launcher.local_world_size))
-    init_process_group(None, launcher.rank, launcher.local_rank, launcher.world_size, device, DEFAULT_TIMEOUT_S)
-    try:
+    with failures_of(f"rank {launcher.rank} of {launcher.world_size}"):
+        init_process_group(None, launcher.rank, launcher.local_rank, launcher.world_size, device, DEFAULT_TIMEOUT_S)
         yield
-    finally:
         dist.destroy_process_group()
 
 

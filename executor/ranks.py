@@ -23,10 +23,11 @@ from typing import Any, Self, TypeVar
 
 import torch
 
-from costmodel.errors import BadInputError, RunFailedError
+from costmodel.errors import BadInputError, PlannerError, RunFailedError
 from executor.cores import end_openmp_threads
+from executor.failures import LostPeerError, RankFailedError
 from executor.process_group import DEFAULT_TIMEOUT_S, check_device
-from executor.worker import FAILURE, LOCALHOST, MESSAGE, RESULT, Call, LostPeerError, send_to_parent, work
+from executor.worker import FAILURE, LOCALHOST, MESSAGE, RESULT, Call, send_to_parent, work
 
 __all__ = ["RankGroup", "run_ranks", "send_to_parent"]
 
@@ -52,8 +53,9 @@ def run_ranks(
     for another in one collective gives up after it too (600 s where it is None). `on_message(rank, value)` is called
     in the parent for each `send_to_parent(value)` of a rank, while the ranks run.
 
-    Raises the PlannerError that a rank raised; RunFailedError where a rank raised anything else (then with its
-    traceback), died, or where `timeout_s` passed; BadInputError for more ranks than CUDA devices.
+    Raises the PlannerError that a rank raised; RunFailedError where a rank ran out of memory, lost another, died, or
+    where `timeout_s` passed; RankDefectError, with the rank's traceback, where it raised anything else; BadInputError
+    for more ranks than CUDA devices.
     """
     with RankGroup(num_ranks, device=device, timeout_s=timeout_s, first_call=(fn, args)) as ranks:
         return ranks.results(timeout_s, on_message)
@@ -185,7 +187,7 @@ class RankGroup:
             kind, value = self._pipes[rank].recv()
         except (EOFError, ConnectionResetError):
             self._workers[rank].join()
-            return FAILURE, _DiedError(f"rank {rank} of {self.num_ranks} {_how_it_ended(self._workers[rank].exitcode)}")
+            return FAILURE, _DiedError(f"rank {rank} of {self.num_ranks}", self._workers[rank].exitcode)
         return kind, value
 
     def _kill(self) -> None:
@@ -194,15 +196,25 @@ class RankGroup:
         self.close()
 
 
-class _DiedError(RunFailedError):
+class _DiedError(RankFailedError):
     """A worker that ended without a word."""
+
+    def __init__(self, who: str, exit_code: int | None) -> None:
+        super().__init__(f"{who} {_how_it_ended(exit_code)}")
+        self.aborted = exit_code == -signal.SIGABRT
 
 
 def _blame(failure: BaseException) -> int:
-    """Order of failures from cause to consequence."""
+    """Order of failures from cause to consequence.
+
+    No rank kills another, but NCCL aborts a rank whose peer is gone, and a rank that lost its peers can fail in ways
+    that nobody foresaw.
+    """
     if isinstance(failure, _DiedError):
-        return 0
-    return 2 if isinstance(failure, LostPeerError) else 1
+        return 3 if failure.aborted else 0
+    if isinstance(failure, LostPeerError):
+        return 4
+    return 1 if isinstance(failure, PlannerError) else 2
 
 
 def _how_it_ended(exit_code: int | None) -> str:

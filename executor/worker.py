@@ -18,8 +18,9 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import TCPStore
 
-from costmodel.errors import PlannerError, RunFailedError
+from costmodel.errors import PlannerError
 from executor.cores import threads_per_rank
+from executor.failures import RankDefectError, expected_failure, first_line, root_cause
 from executor.process_group import init_process_group, loopback_interface
 
 LOCALHOST = "127.0.0.1"
@@ -29,10 +30,6 @@ RESULT, MESSAGE, FAILURE = "result", "message", "failure"
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 _parent: Connection | None = None
 """In a worker, the pipe to the parent."""
-
-
-class LostPeerError(RunFailedError):
-    """Communication failed; most often because another rank ended."""
 
 
 def send_to_parent(value: Any) -> None:
@@ -128,33 +125,13 @@ class _Report:
             self._pipe.send((FAILURE, self._for_parent(error)))
             _leave(1)
 
-    def _for_parent(self, error: BaseException) -> PlannerError:
-        if isinstance(error, PlannerError):
-            return error
-        cause = _root_cause(error)
-        if isinstance(cause, torch.OutOfMemoryError | MemoryError):
-            return RunFailedError(f"{self._who} ran out of memory: {_first_line(cause)}")
-        sentence = f"{self._who} failed: {type(cause).__name__}: {_first_line(cause)}"
-        if isinstance(cause, dist.DistError) or _is_lost_connection(cause):
-            return LostPeerError(sentence)
-        return RunFailedError(f"{sentence}\n{''.join(traceback.format_exception(error))}")
-
-
-def _root_cause(error: BaseException) -> BaseException:
-    """What was raised first; torch's pipelining wraps errors of a stage in its own."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), "no reason given")
-
-
-def _is_lost_connection(error: BaseException) -> bool:
-    """Whether gloo lost a peer; it raises a plain RuntimeError that begins with its source file."""
-    text = str(error)
-    return isinstance(error, RuntimeError) and ("gloo/transport" in text or "Connection closed by peer" in text)
+    def _for_parent(self, error: BaseException) -> PlannerError | RankDefectError:
+        failure = expected_failure(error, self._who)
+        if failure is not None:
+            return failure
+        cause = root_cause(error)
+        sentence = f"{self._who} failed: {type(cause).__name__}: {first_line(cause)}"
+        return RankDefectError(f"{sentence}\n{''.join(traceback.format_exception(error))}")
 
 
 def _leave(exit_code: int) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import threading
@@ -13,6 +14,7 @@ import torch.distributed as dist
 
 from costmodel.errors import BadInputError, RunFailedError
 from executor.cores import num_cores, threads_per_rank
+from executor.failures import RankDefectError
 from executor.ranks import RankGroup, run_ranks, send_to_parent
 
 
@@ -44,6 +46,10 @@ def on_rank_1_only(action: Callable[[], None]) -> Callable[[], float]:
 
 def raise_value_error() -> None:
     raise ValueError("the tensor is too green")
+
+
+def allocate_too_much() -> None:
+    torch.empty(1 << 50)
 
 
 def raise_bad_input() -> None:
@@ -97,12 +103,31 @@ def test_a_rank_can_use_threads_after_its_parent_did() -> None:
         torch.set_num_threads(before)
 
 
-def test_a_rank_that_raises_is_named_with_its_error_and_traceback() -> None:
-    with pytest.raises(RunFailedError) as failure:
+def test_a_defect_on_a_rank_is_ours_and_named_with_its_traceback_though_its_peers_fail_too() -> None:
+    with pytest.raises(RankDefectError) as failure:
         run_ranks(on_rank_1_only(raise_value_error), 3)
     first, *rest = str(failure.value).splitlines()
     assert first == "rank 1 of 3 failed: ValueError: the tensor is too green"
     assert any("raise_value_error" in line for line in rest)
+
+
+def test_memory_that_runs_out_is_a_failure_of_the_run_in_one_sentence() -> None:
+    with pytest.raises(RunFailedError) as failure:
+        run_ranks(on_rank_1_only(allocate_too_much), 2)
+    assert str(failure.value).startswith("rank 1 of 2 ran out of memory: ")
+    assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize(("end", "blamed"), [(signal.SIGKILL, "was killed by SIGKILL"), (signal.SIGABRT, "too green")])
+def test_a_rank_that_aborts_for_lack_of_its_peer_is_not_blamed(end: signal.Signals, blamed: str) -> None:
+    def body() -> None:
+        if dist.get_rank() == 1:
+            faulthandler.disable()  # pytest's would print where this rank was
+            os.kill(os.getpid(), end)
+        raise_value_error()
+
+    with pytest.raises((RunFailedError, RankDefectError), match=blamed):
+        run_ranks(body, 2)
 
 
 def test_an_error_for_the_user_passes_through() -> None:
@@ -131,7 +156,7 @@ def test_no_worker_outlives_a_failure() -> None:
             raise_value_error()
         wait_for_ever()
 
-    with pytest.raises(RunFailedError):
+    with pytest.raises(RankDefectError):
         run_ranks(body, 2, on_message=lambda rank, pid: pids.update({rank: pid}))
     assert set(pids) == {0, 1}
     assert not any(is_running(pid) for pid in pids.values())
@@ -181,7 +206,7 @@ def test_groups_end_in_any_order() -> None:
 
 def test_a_group_that_failed_takes_no_more_calls() -> None:
     ranks = RankGroup(2)
-    with pytest.raises(RunFailedError, match="too green"):
+    with pytest.raises(RankDefectError, match="too green"):
         ranks.call(raise_value_error)
     assert not ranks.is_open
     with pytest.raises(RunFailedError, match="start a new group"):
