@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from costmodel.predict import predict
 from costmodel.setting import Mesh
-from costmodel.spec import Infeasible, Plan, Recompute, Verdict
+from costmodel.spec import Infeasible, Plan, Recompute, Schedule, Verdict
 from planner.frameworks import registry
 from planner.job import Answer, Job, Layout
 from planner.plan_file import make_plan_file
@@ -42,14 +44,28 @@ def check(job: Job, layout: Layout) -> Answer:
     return Answer(plan_file, None)
 
 
+def layout_defaults(job: Job, layout: Layout) -> dict[str, int | str]:
+    """What fills the choices that `layout` leaves open, by name: the default of the framework of `job`.
+
+    dp and zero have none where tp x pp does not divide the GPUs.
+    """
+    defaults, num_gpus = registry.get(job.framework).defaults, job.cluster.num_devices
+    tp, pp = layout.tp or 1, layout.pp or 1
+    values: dict[str, int | str] = {"tp": 1, "cp": 1, "ep": 1, "pp": 1, "vpp": 1}
+    if num_gpus % (tp * pp) == 0:
+        values["dp"] = dp = layout.dp or num_gpus // (tp * pp)
+        values["zero"] = defaults.zero_for(pp) if dp > 1 else 0
+    values["micro_batch"] = defaults.micro_batch
+    values["schedule"] = defaults.schedule.value
+    values["recompute"] = defaults.recompute.value
+    return {name: value for name, value in values.items() if name not in layout.fixed()}
+
+
 def plan_of_layout(job: Job, layout: Layout) -> Plan | Infeasible:
     """The plan that the flags describe, or why its degrees cannot be laid out."""
-    defaults, num_gpus, num_layers = (
-        registry.get(job.framework).defaults,
-        job.cluster.num_devices,
-        len(job.model.layers),
-    )
-    tp, pp = layout.tp or 1, layout.pp or 1
+    num_gpus, num_layers = job.cluster.num_devices, len(job.model.layers)
+    choices: dict[str, Any] = layout.fixed() | layout_defaults(job, layout)
+    tp, pp = choices["tp"], choices["pp"]
     if num_gpus % (tp * pp):
         return Infeasible(
             rule="num_ranks",
@@ -58,7 +74,7 @@ def plan_of_layout(job: Job, layout: Layout) -> Plan | Infeasible:
             needed=tp * pp,
             limit=num_gpus,
         )
-    dp = layout.dp or num_gpus // (tp * pp)
+    dp = choices["dp"]
     if tp * pp * dp != num_gpus:
         return Infeasible(
             rule="num_ranks",
@@ -75,10 +91,8 @@ def plan_of_layout(job: Job, layout: Layout) -> Plan | Infeasible:
             needed=pp,
             limit=num_layers,
         )
-    zero = layout.zero if layout.zero is not None else (defaults.zero_for(pp) if dp > 1 else 0)
-    micro_batch = layout.micro_batch or defaults.micro_batch
-    mesh = Mesh(tp, pp, dp, zero, micro_batch, 1, layout.schedule or defaults.schedule)
-    return even_plan(job.model, job.framework, mesh, Recompute(layout.recompute or defaults.recompute))
+    mesh = Mesh(tp, pp, dp, choices["zero"], choices["micro_batch"], 1, Schedule(choices["schedule"]))
+    return even_plan(job.model, job.framework, mesh, Recompute(choices["recompute"]))
 
 
 def _with_nearest(job: Job, layout: Layout, reason: Infeasible) -> Infeasible:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from costmodel.spec import (
@@ -35,10 +35,20 @@ class Job:
     profile: Profile | None
     framework: str
     assumptions: tuple[str, ...]
-    """Sentences for the first line of the answer, e.g. that the link between nodes is a default."""
+    """Sentences on what nobody said or measured, e.g. that the link between nodes is a default."""
     input_hashes: dict[str, str]
     cluster_of: Callable[[int], ClusterSpec | None] = no_other_size
     """The same kind of cluster with another number of GPUs; None where there is none."""
+    defaults: dict[str, int | str] = field(default_factory=dict)
+    """Values that filled flags left out, by the name of the flag, e.g. `micro_batch`."""
+
+    @property
+    def first_line(self) -> tuple[str, ...]:
+        """Sentences for the first line of the answer: the defaults, then the assumptions."""
+        if not self.defaults:
+            return self.assumptions
+        flags = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.defaults.items())
+        return (f"Defaults: {flags}.", *self.assumptions)
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class Layout:
 
     def fixed(self) -> dict[str, Any]:
         """The choices that are made, by name."""
-        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+        return {choice.name: value for choice in fields(self) if (value := getattr(self, choice.name)) is not None}
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def make_plan_file(
         baselines=baselines,
         refused=refused,
         sensitivities=sensitivities,
-        assumptions=job.assumptions,
+        assumptions=job.first_line,
         input_hashes=job.input_hashes,
         versions=versions,
         created=datetime.now(UTC).isoformat(timespec="seconds"),

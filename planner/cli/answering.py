@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,9 @@ def answer_question(
 def judge_layout(flags: dict[str, Any], output: Path, *, force: bool, as_json: bool) -> None:
     """`planner check`; raises click's Exit with code 3 where the layout cannot be or does not fit."""
     job, layout = _read(flags, output, force)
-    from planner.check import check
+    from planner.check import check, layout_defaults
 
+    job = replace(job, defaults=job.defaults | layout_defaults(job, layout))
     _deliver(check(job, layout), job, output, force=force, as_json=as_json)
 
 
@@ -56,8 +58,8 @@ def _deliver(answer: Answer, job: Job, output: Path, *, force: bool, as_json: bo
         write_document(output, answer.plan_file, force=force)
     path = output if answer.plan_file is not None else None
     if as_json:
-        print_json({**answer_object(answer, path), "assumptions": list(job.assumptions)})
+        print_json({**answer_object(answer, path), "assumptions": list(job.first_line), "defaults": job.defaults})
     else:
-        print_answer(out(), answer, job.assumptions, path)
+        print_answer(out(), answer, job.first_line, path)
     if answer.infeasible is not None:
         raise click.exceptions.Exit(EXIT_INFEASIBLE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,8 @@ def build_job(
         stack=stacks.get(target.stack_name(machine.cluster.device.kind)),
         profile=machine.profile,
         framework=target.name,
-        assumptions=(*defaults, *machine.assumptions, *model_assumptions),
+        assumptions=(*machine.assumptions, *model_assumptions),
+        defaults=defaults,
         input_hashes=machine.hashes | model_hash,
         cluster_of=partial(_cluster_of, cluster, profile),
     )
@@ -127,25 +128,15 @@ def _model(
     return loaded.hf_config, loaded.spec, assumptions, {"model": loaded.sha256}
 
 
-def _workload(gpus: int, model: ModelSpec, machine: _Machine, flags: WorkloadFlags) -> tuple[Workload, tuple[str, ...]]:
+def _workload(
+    gpus: int, model: ModelSpec, machine: _Machine, flags: WorkloadFlags
+) -> tuple[Workload, dict[str, int | str]]:
     for flag, value, valid in (("--optimizer", flags.optimizer, "adamw"), ("--method", flags.method, "pretrain")):
         if value not in (None, valid):
             raise BadInputError(unsupported(flag, value, (valid,)))
-    defaults: list[str] = []
-    seq_len, precision, global_batch = flags.seq_len, flags.precision, flags.global_batch
-    if global_batch is None:
-        global_batch = SEQUENCES_PER_GPU * gpus
-        defaults.append(f"--global-batch {global_batch}")
-    if seq_len is None:
-        seq_len = _default_seq_len(model, machine.profile)
-        defaults.append(f"--seq-len {seq_len}")
-    if precision is None:
-        precision = _default_precision(machine).value
-        defaults.append(f"--precision {precision}")
-    if flags.optimizer is None:
-        defaults.append("--optimizer adamw")
-    if flags.method is None:
-        defaults.append("--method pretrain")
+    global_batch = SEQUENCES_PER_GPU * gpus if flags.global_batch is None else flags.global_batch
+    seq_len = _default_seq_len(model, machine.profile) if flags.seq_len is None else flags.seq_len
+    precision = check_precision(flags.precision or _default_precision(machine).value, machine.cluster)
     _check_size("--global-batch", global_batch)
     _check_size("--seq-len", seq_len)
     if model.max_seq_len is not None and seq_len > model.max_seq_len:
@@ -153,10 +144,9 @@ def _workload(gpus: int, model: ModelSpec, machine: _Machine, flags: WorkloadFla
             f"--seq-len is {seq_len}, but {model.name} takes at most {model.max_seq_len} tokens; use at most that, or "
             "raise max_position_embeddings in its config.json"
         )
-    workload = Workload(
-        global_batch=global_batch, seq_len=seq_len, precision=check_precision(precision, machine.cluster)
-    )
-    return workload, (f"Defaults: {', '.join(defaults)}.",) if defaults else ()
+    workload = Workload(global_batch=global_batch, seq_len=seq_len, precision=precision)
+    chosen = workload.model_dump(mode="json")
+    return workload, {flag.name: chosen[flag.name] for flag in fields(flags) if getattr(flags, flag.name) is None}
 
 
 def check_precision(precision: str, cluster: ClusterSpec) -> Precision:

@@ -68,7 +68,7 @@ def test_unset_flags_take_defaults_that_are_named_first() -> None:
     assert job.workload.global_batch == 512  # 8 sequences per GPU
     assert job.workload.seq_len == 4096  # llama-3-8b takes 8192
     assert job.workload.precision is Precision.BF16
-    assert job.assumptions[0] == (
+    assert job.first_line[0] == (
         "Defaults: --global-batch 512, --seq-len 4096, --precision bf16, --optimizer adamw, --method pretrain."
     )
     assert job.input_hashes.keys() == {"model", "cluster"}
@@ -78,7 +78,8 @@ def test_unset_flags_take_defaults_that_are_named_first() -> None:
 def test_set_flags_are_not_named_as_defaults() -> None:
     job = ask(global_batch=32, seq_len=1024, precision="fp32", optimizer="adamw", method="pretrain")
     assert (job.workload.global_batch, job.workload.seq_len, job.workload.precision) == (32, 1024, Precision.FP32)
-    assert not any("Defaults" in sentence for sentence in job.assumptions)
+    assert job.defaults == {}
+    assert job.first_line == job.assumptions
 
 
 def test_a_short_model_and_a_device_without_bf16_change_the_defaults() -> None:
