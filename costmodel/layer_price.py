@@ -34,16 +34,12 @@ def price_layer(view: LayerView) -> LayerPrice:
     """All costs of one layer on one rank."""
     compute = _compute(view)
     exposed = tp_collectives.price(view)
-    around = zero_traffic.per_microbatch(
-        view, sum(price.forward_s for price in compute), sum(price.backward_s for price in compute)
-    )
-    passes = tuple(
-        price
-        for price in (*compute, exposed, tensor_dispatch.price(view), around)
-        if price.forward_s or price.backward_s
-    )
+    forward_s, backward_s = sum(price.forward_s for price in compute), sum(price.backward_s for price in compute)
+    dispatch = tensor_dispatch.price(view, forward_s, backward_s)
+    around = zero_traffic.per_microbatch(view, forward_s, backward_s)
+    passes = tuple(price for price in (*compute, exposed, dispatch, around) if price.forward_s or price.backward_s)
     steps = (
-        zero_traffic.per_step(view, sum(price.backward_s for price in compute)),
+        zero_traffic.per_step(view, backward_s),
         optimizer.price(view),
     )
     saved = saved_bytes.saved(view)

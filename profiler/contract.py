@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
 
 from costmodel.errors import BadInputError
 from costmodel.spec import Device, ModelSpec, Precision
@@ -30,6 +31,13 @@ class LayerFactory(Protocol):
 
         Embedding: token ids (b, s) to hidden states (b, s, h). Block: hidden states to hidden states. Head: hidden
         states to logits (b, s, vocab / tp).
+        """
+        ...
+
+    def build_sharded_block(self, index: int, mesh: DeviceMesh, device: torch.device) -> nn.Module:
+        """Layer `index`, a block, split over the one-dimensional `mesh` in fp32, with its communication.
+
+        A rank's slice of the sequence (b, s / tp, h) to the same slice of the output.
         """
         ...
 

@@ -12,6 +12,7 @@ from costmodel.host import provenance_here
 from costmodel.spec import LayerSample, Profile, Provenance
 from profiler.collectives import collective_samples
 from profiler.contract import LayerFactory, ProfileRequest, RankLauncher
+from profiler.dispatch import dispatch_sample
 from profiler.host import host_memory
 from profiler.kernels import kernel_rates
 from profiler.layers import layer_samples
@@ -73,6 +74,9 @@ def measure(
     samples = layer_samples(first.layer_cases, first.saved_bytes, [report.layer_times for report in reports], request)
     if notify is not None and (warning := noise_warning(samples)):
         notify(warning)
+    dispatch = None
+    if first.dispatch_tp is not None:
+        dispatch = dispatch_sample(first.dispatch_tp, [report.dispatch_times for report in reports])
     profile = Profile(
         hf_config=dict(request.hf_config),
         model=request.model,
@@ -80,6 +84,7 @@ def measure(
         layers=samples,
         collectives=collectives,
         optimizer=optimizer_samples(first.param_counts, [report.optimizer_times for report in reports]),
+        dispatch=dispatch,
         provenance=_provenance(request, first, links),
     )
     on_progress(1.0, "done")

@@ -17,6 +17,7 @@ import torch.distributed as dist
 
 from profiler.collectives import CollectiveCase, CollectiveTimer, affordable, collective_cases, slowest
 from profiler.contract import LayerFactory, ProfileRequest
+from profiler.dispatch import DispatchTimer
 from profiler.kernels import KernelCase, KernelTimer
 from profiler.layers import LayerCase, LayerTimer
 from profiler.optimizer import OptimizerTimer, parameter_counts
@@ -66,6 +67,9 @@ class RankReport:
     collective_times: Times
     param_counts: list[int]
     optimizer_times: Times
+    dispatch_tp: int | None
+    """Ranks over which a block was split; None where none was."""
+    dispatch_times: Times
     device: DeviceReport | None
     """None on CPU."""
     num_threads: int
@@ -99,6 +103,10 @@ def measure_rank(
     counts = parameter_counts(request.model, extra_bytes)
     timers["optimizer steps"] = OptimizerTimer(counts, request.model.hidden, device)
 
+    dispatch_tp = min((tp for tp in request.tp_degrees if tp > 1), default=None)
+    if dispatch_tp is not None:
+        timers["dispatch of sharded tensors"] = DispatchTimer(request, layers, dispatch_tp, device)
+
     times = dict(zip(timers, _take_turns(timers, request.budget_s, device, tell), strict=True))
     return RankReport(
         kernel_cases=kernels.cases,
@@ -110,6 +118,8 @@ def measure_rank(
         collective_times=times.get("collectives", np.empty((0, 0))),
         param_counts=counts,
         optimizer_times=times["optimizer steps"],
+        dispatch_tp=dispatch_tp,
+        dispatch_times=times.get("dispatch of sharded tensors", np.empty((0, 0))),
         device=_describe(device) if device.type == "cuda" else None,
         num_threads=torch.get_num_threads(),
         backend=dist.get_backend(),

@@ -20,6 +20,7 @@ from costmodel.spec.prediction import Infeasible, MemoryItem, Prediction, StageM
 from costmodel.spec.profile import (
     Collective,
     CollectiveSample,
+    DispatchSample,
     LayerSample,
     OptimizerSample,
     Profile,
@@ -40,6 +41,7 @@ __all__ = [
     "DenseBlock",
     "Device",
     "DeviceKind",
+    "DispatchSample",
     "Document",
     "Embedding",
     "Head",

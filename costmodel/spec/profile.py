@@ -71,6 +71,14 @@ class OptimizerSample(Spec):
     time: Spread
 
 
+class DispatchSample(Spec):
+    """Host time that tensor parallelism adds to each pass of a block: its collectives and its compute left out."""
+
+    tp: int = Field(ge=2)
+    forward: Spread
+    backward: Spread
+
+
 class Provenance(Spec):
     """On what and with what the measurement was made."""
 
@@ -99,4 +107,6 @@ class Profile(Document):
     layers: tuple[LayerSample, ...]
     collectives: tuple[CollectiveSample, ...]
     optimizer: tuple[OptimizerSample, ...]
+    dispatch: DispatchSample | None = None
+    """None where nothing was split, or where the added time was lost in the noise."""
     provenance: Provenance

@@ -46,7 +46,8 @@ class SoftwareStack(Document):
     reduce-scatter behind it are then not repeated."""
     launch_s_per_layer: float = Field(ge=0)
     """Host time to launch one block's pass; compute below it does not get faster."""
-    tensor_dispatch_s_per_pass: float = Field(ge=0)
-    """Host time that tensor parallelism adds to a block's pass where it cannot hide behind a device."""
+    tensor_dispatch_s_per_pass: float | None = Field(ge=0)
+    """Host time that tensor parallelism adds to a block's pass where no profile has timed it; None where tensors
+    know nothing of being sharded (Megatron), or compilation has resolved it (torchtitan)."""
     step_overhead_s: float = Field(ge=0)
     """Time per step outside forward, backward, communication and optimizer."""

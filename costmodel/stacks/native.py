@@ -29,7 +29,8 @@ NATIVE_CUDA = SoftwareStack(
     tensor_dispatch_s_per_pass=0.0,
     step_overhead_s=9e-3,
 )
-"""1 ms of host time per block and pass: what launch-bound eager runs on A100 support; 9 ms per step likewise."""
+"""1 ms of host time per block and pass: what launch-bound eager runs on A100 support; 9 ms per step likewise. What
+DTensor adds to it on the host of a GPU is unknown until a profile times it; no published run says."""
 
 NATIVE_CPU = NATIVE_CUDA.model_copy(
     update={
@@ -43,5 +44,4 @@ NATIVE_CPU = NATIVE_CUDA.model_copy(
 )
 """On a CPU gloo and the passes share the cores, so nothing hides, and launching is the compute itself.
 
-The dispatch time is what the two tensor-parallel layouts of `python -m benchmarks.local_accuracy` took beyond their
-prediction, 39 and 62 ms per block and micro-batch, of which the smaller is taken; nothing is fitted to the others."""
+Where no profile times the dispatch of sharded tensors it is taken as 20 ms, as on a machine of 2 cores at 2 GHz."""

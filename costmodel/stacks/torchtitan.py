@@ -24,6 +24,6 @@ TORCHTITAN = SoftwareStack(
     reduces_whole_gradients_each_microbatch=True,
     recompute_stops_early=False,
     launch_s_per_layer=0.25e-3,
-    tensor_dispatch_s_per_pass=0.0,
+    tensor_dispatch_s_per_pass=None,
     step_overhead_s=9e-3,
 )

@@ -18,8 +18,8 @@ def price(view: LayerView, device_forward_s: float, device_backward_s: float) ->
     launch_s = view.setting.stack.launch_s_per_layer if isinstance(view.layer, DenseBlock) else 0.0
     return PassPrice(
         TERM,
-        _soft_maximum(device_forward_s, launch_s) - device_forward_s,
-        _soft_maximum(device_backward_s, launch_s) - device_backward_s,
+        soft_maximum(device_forward_s, launch_s) - device_forward_s,
+        soft_maximum(device_backward_s, launch_s) - device_backward_s,
         Source.ASSUMED,
     )
 
@@ -29,6 +29,7 @@ def per_step(setting: Setting) -> StepPrice:
     return StepPrice(STEP_TERM, Source.ASSUMED, after_s=setting.stack.step_overhead_s)
 
 
-def _soft_maximum(a: float, b: float) -> float:
+def soft_maximum(a: float, b: float) -> float:
+    """(a^6 + b^6)^(1/6): a little more than the larger where both are near."""
     larger = max(a, b)
     return larger * ((a / larger) ** SOFTNESS + (b / larger) ** SOFTNESS) ** (1 / SOFTNESS) if larger > 0 else 0.0

@@ -4,13 +4,36 @@ from __future__ import annotations
 
 from costmodel.price import PassPrice
 from costmodel.setting import LayerView
-from costmodel.spec import DenseBlock, Source
+from costmodel.spec import DenseBlock, DeviceKind, Source
+from costmodel.terms.host import soft_maximum
 
 TERM = "dispatch of sharded tensors"
 
 
-def price(view: LayerView) -> PassPrice:
-    """A constant of the stack per block and pass; nothing hides it where host and compute share the cores."""
-    applies = view.mesh.tp > 1 and isinstance(view.layer, DenseBlock)
-    time_s = view.setting.stack.tensor_dispatch_s_per_pass if applies else 0.0
-    return PassPrice(TERM, time_s, time_s, Source.FITTED)
+def price(view: LayerView, compute_forward_s: float, compute_backward_s: float) -> PassPrice:
+    """What dispatch adds to passes of `compute_*_s`: as the profile timed it, else a constant of the stack.
+
+    Where host and compute share the cores nothing hides it. A GPU works on while the host dispatches: there only as
+    much shows as the soft maximum of compute and host time grows by.
+    """
+    constant_s = view.setting.stack.tensor_dispatch_s_per_pass
+    if view.mesh.tp == 1 or constant_s is None or not isinstance(view.layer, DenseBlock):
+        return PassPrice(TERM, 0.0, 0.0, Source.ANALYTIC)
+    forward_s, backward_s, source = constant_s, constant_s, Source.ASSUMED
+    profile, device = view.setting.profile, view.setting.cluster.device
+    if profile is not None and profile.dispatch is not None and profile.cluster.device == device:
+        # Timed as a difference, at another size than the block's.
+        forward_s, backward_s, source = (
+            profile.dispatch.forward.median_s,
+            profile.dispatch.backward.median_s,
+            Source.FITTED,
+        )
+    if device.kind is DeviceKind.CUDA:
+        launch_s = view.setting.stack.launch_s_per_layer
+        forward_s = _shown_s(compute_forward_s, launch_s, forward_s)
+        backward_s = _shown_s(compute_backward_s, launch_s, backward_s)
+    return PassPrice(TERM, forward_s, backward_s, source)
+
+
+def _shown_s(compute_s: float, launch_s: float, dispatch_s: float) -> float:
+    return soft_maximum(compute_s, launch_s + dispatch_s) - soft_maximum(compute_s, launch_s)

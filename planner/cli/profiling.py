@@ -46,7 +46,7 @@ def choose(
 def measure_here(model: LoadedModel, choices: ProfileChoices, on_progress: OnProgress) -> Profile:
     """Measure `model` on `choices.num_ranks` ranks of this machine."""
     from executor.memory import keep_freed_memory
-    from executor.models import HFCausalLM
+    from executor.profiled import ProfiledLayers
     from executor.ranks import run_ranks, send_to_parent
     from profiler.contract import ProfileRequest
     from profiler.measure import measure
@@ -66,7 +66,7 @@ def measure_here(model: LoadedModel, choices: ProfileChoices, on_progress: OnPro
     )
     return measure(
         request,
-        HFCausalLM(model.hf_config),
+        ProfiledLayers(model.hf_config),
         run_ranks,
         on_progress,
         notify=note,

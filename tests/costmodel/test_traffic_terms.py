@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, profile, setting, spread, stack, view
 
-from costmodel.spec import OptimizerSample, Source
+from costmodel.spec import ClusterSpec, DeviceKind, DispatchSample, OptimizerSample, Source
 from costmodel.terms import optimizer, tensor_dispatch, tp_collectives, zero_traffic
 from costmodel.terms.pipeline_transfer import transfer
 
@@ -133,7 +133,32 @@ def test_pipeline_transfer_sends_one_slice_to_the_next_stage():
 
 def test_tensor_dispatch_is_paid_by_blocks_that_are_split():
     here = setting(stack=stack(tensor_dispatch_s_per_pass=0.02))
-    split = tensor_dispatch.price(view(BLOCK, here, tp=2))
-    assert (split.forward_s, split.backward_s) == (0.02, 0.02)
-    assert tensor_dispatch.price(view(BLOCK, here)).forward_s == 0
-    assert tensor_dispatch.price(view(HEAD, here, tp=2)).forward_s == 0
+    here = setting(stack=stack(tensor_dispatch_s_per_pass=0.02), cluster=on_cpu(cluster()))
+    split = tensor_dispatch.price(view(BLOCK, here, tp=2), 0.1, 0.2)
+    assert (split.forward_s, split.backward_s, split.source) == (0.02, 0.02, Source.ASSUMED)
+    assert tensor_dispatch.price(view(BLOCK, here), 0.1, 0.2).forward_s == 0
+    assert tensor_dispatch.price(view(HEAD, here, tp=2), 0.1, 0.2).forward_s == 0
+
+
+def test_tensor_dispatch_is_taken_as_timed():
+    sample = DispatchSample(tp=2, forward=spread(0.03), backward=spread(0.05))
+    machine = on_cpu(cluster())
+    timed = profile(machine=machine).model_copy(update={"dispatch": sample})
+    here = setting(stack=stack(tensor_dispatch_s_per_pass=0.02), cluster=machine, profile=timed)
+    split = tensor_dispatch.price(view(BLOCK, here, tp=2), 0.1, 0.2)
+    assert (split.forward_s, split.backward_s, split.source) == (0.03, 0.05, Source.FITTED)
+    fused = setting(stack=stack(tensor_dispatch_s_per_pass=None), cluster=machine, profile=timed)
+    assert tensor_dispatch.price(view(BLOCK, fused, tp=2), 0.1, 0.2).forward_s == 0
+
+
+def test_a_gpu_works_on_while_the_host_dispatches():
+    # Forward the host takes 1 + 20 ms beside 20 ms of compute: (20^6 + 21^6)^(1/6) = 23.045 ms, where launching alone
+    # leaves 20.000; backward 2 s of compute hide it.
+    here = setting(stack=stack(tensor_dispatch_s_per_pass=20 * ms, launch_s_per_layer=1 * ms))
+    split = tensor_dispatch.price(view(BLOCK, here, tp=2), 20 * ms, 2.0)
+    assert split.forward_s == pytest.approx(3.045 * ms, rel=1e-3)
+    assert split.backward_s == pytest.approx(0, abs=1e-9)
+
+
+def on_cpu(of: ClusterSpec) -> ClusterSpec:
+    return of.model_copy(update={"device": of.device.model_copy(update={"kind": DeviceKind.CPU})})

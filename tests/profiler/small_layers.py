@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.distributed._functional_collectives import all_gather_tensor_autograd, reduce_scatter_tensor_autograd
+from torch.distributed.device_mesh import DeviceMesh
 from torch.nn import functional
 
 from costmodel.spec import DenseBlock, Embedding, Head, LayerRun, ModelSpec
@@ -53,6 +55,18 @@ class Block(nn.Module):
         return hidden + self.down(functional.silu(self.gate(x)) * self.up(x))
 
 
+class Split(nn.Module):
+    """A block's share between a gather of the sequence and a scatter of the sum, without DTensor."""
+
+    def __init__(self, share: Block, mesh: DeviceMesh) -> None:
+        super().__init__()
+        self.share, self.mesh = share, mesh
+
+    def forward(self, part: Tensor) -> Tensor:
+        whole = all_gather_tensor_autograd(part, 1, self.mesh)
+        return reduce_scatter_tensor_autograd(self.share(whole), "sum", 1, self.mesh)
+
+
 class SmallLayers:
     """Builds the layers of `model`; a LayerFactory."""
 
@@ -68,6 +82,11 @@ class SmallLayers:
         else:
             module = nn.Sequential(nn.RMSNorm(layer.hidden), nn.Linear(layer.hidden, layer.vocab // tp, bias=False))
         return module.to(device=device, dtype=dtype)
+
+    def build_sharded_block(self, index: int, mesh: DeviceMesh, device: torch.device) -> nn.Module:
+        layer = self.model.layers[index]
+        assert isinstance(layer, DenseBlock)
+        return Split(Block(layer, mesh.size()), mesh).to(device)
 
     def example_input(
         self, index: int, micro_batch: int, seq_len: int, device: torch.device, dtype: torch.dtype
