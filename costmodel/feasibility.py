@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from costmodel import divisibility
 from costmodel.setting import Setting
-from costmodel.spec import Infeasible, Plan
+from costmodel.spec import Infeasible, ModelSpec, Plan, Workload
+
+DIVISIBILITY = (divisibility.batch, divisibility.heads, divisibility.kv_heads, divisibility.ffn, divisibility.seq_len)
+"""What a price rests on. The vocabulary is not among it: shards of it are padded."""
 
 
 def contradiction(setting: Setting, plan: Plan) -> Infeasible | None:
@@ -11,9 +15,8 @@ def contradiction(setting: Setting, plan: Plan) -> Infeasible | None:
     return (
         _num_ranks(setting, plan)
         or _precision(setting)
-        or _layers(setting, plan)
-        or _batch(setting, plan)
-        or _shapes(setting, plan)
+        or cut_covers_model(setting.model, setting.workload, plan)
+        or _divisibility(setting, plan)
     )
 
 
@@ -40,41 +43,20 @@ def _precision(setting: Setting) -> Infeasible | None:
     )
 
 
-def _layers(setting: Setting, plan: Plan) -> Infeasible | None:
-    needed, held = len(setting.model.layers), sum(plan.cut)
-    if needed == held:
+def cut_covers_model(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+    """The stages hold every layer of the model once."""
+    num_layers, num_cut = len(model.layers), sum(plan.cut)
+    if num_cut == num_layers:
         return None
     return Infeasible(
         rule="cut_covers_model",
-        sentence=f"the stages hold {held} layers, but {setting.model.name} has {needed} with embedding and head",
-        needed=needed,
-        limit=held,
+        sentence=f"cut {list(plan.cut)} holds {num_cut} layers, but {model.name} has {num_layers}, "
+        f"embedding and head included; the stages must add up to {num_layers}",
+        needed=num_layers,
+        limit=num_cut,
     )
 
 
-def _batch(setting: Setting, plan: Plan) -> Infeasible | None:
-    batch, size = setting.workload.global_batch, plan.micro_batch * plan.dp
-    if batch % size == 0:
-        return None
-    return Infeasible(
-        rule="batch_divides",
-        sentence=f"global_batch = {batch} is not a multiple of micro_batch x dp = {plan.micro_batch} x {plan.dp}",
-        needed=size,
-        limit=batch,
-    )
-
-
-def _shapes(setting: Setting, plan: Plan) -> Infeasible | None:
-    for block in dict.fromkeys(setting.model.blocks):
-        for field in ("num_heads", "num_kv_heads", "ffn_hidden"):
-            if getattr(block, field) % plan.tp:
-                return _undivided(plan.tp, field, getattr(block, field))
-    if setting.workload.seq_len % plan.tp:
-        return _undivided(plan.tp, "seq_len", setting.workload.seq_len)
-    return None
-
-
-def _undivided(tp: int, field: str, size: int) -> Infeasible:
-    return Infeasible(
-        rule=f"{field}_divides", sentence=f"tp = {tp} does not divide {field} = {size}", needed=tp, limit=size
-    )
+def _divisibility(setting: Setting, plan: Plan) -> Infeasible | None:
+    refusals = (rule(setting.model, setting.workload, plan) for rule in DIVISIBILITY)
+    return next((refusal for refusal in refusals if refusal is not None), None)

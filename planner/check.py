@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from costmodel.divisibility import divisors
 from costmodel.predict import predict
 from costmodel.setting import Mesh
 from costmodel.spec import Infeasible, Plan, Recompute, Schedule, Verdict
@@ -13,7 +14,7 @@ from planner.plan_file import make_plan_file
 from planner.search import baselines, sensitivity
 from planner.search.nearest import Nearest, memory_shortage, nearest_plan, with_nearest
 from planner.search.solve import fastest_plan, setting_of
-from planner.search.space import divisors, even_plan
+from planner.search.space import even_plan
 
 
 def check(job: Job, layout: Layout) -> Answer:

@@ -2,67 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
-
-from costmodel.spec import DenseBlock, Infeasible, ModelSpec, Plan, Schedule, Workload
+from costmodel import divisibility, feasibility
+from costmodel.divisibility import block_shapes, divisors, listed
+from costmodel.spec import Infeasible, ModelSpec, Plan, Recompute, Schedule, Workload
 from planner.frameworks.framework import Rule
 
-Sizes = Callable[[ModelSpec, Workload], Iterable[int]]
-
-
-def tensor_parallel_divides(name: str, field: str, sizes: Sizes) -> Rule:
-    """A rule that tp divides every size that `sizes` finds; `field` is the name of the size in sentences."""
-
-    def check(model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
-        distinct = sorted(set(sizes(model, workload)))
-        for size in distinct:
-            if size % plan.tp:
-                valid = [tp for tp in divisors(size, plan.num_ranks) if all(other % tp == 0 for other in distinct)]
-                return Infeasible(
-                    rule=name,
-                    sentence=f"tp = {plan.tp} does not divide {field} = {size}; "
-                    f"valid values up to {plan.num_ranks}: {_listed(valid)}",
-                    needed=plan.tp,
-                    limit=max(valid),
-                )
-        return None
-
-    return Rule(name, f"tp divides {field}.", check)
-
-
-HEADS_DIVIDE = tensor_parallel_divides(
-    "heads_divide", "num_attention_heads", lambda model, _workload: (block.num_heads for block in block_shapes(model))
-)
-KV_HEADS_DIVIDE = tensor_parallel_divides(
-    "kv_heads_divide",
-    "num_key_value_heads",
-    lambda model, _workload: (block.num_kv_heads for block in block_shapes(model)),
-)
-FFN_DIVIDES = tensor_parallel_divides(
-    "ffn_divides", "intermediate_size", lambda model, _workload: (block.ffn_hidden for block in block_shapes(model))
-)
-SEQ_LEN_DIVIDES = tensor_parallel_divides("seq_len_divides", "seq_len", lambda _model, workload: (workload.seq_len,))
-"""Sequence parallelism splits the sequence over the tensor ranks (arXiv 2205.05198)."""
-VOCAB_DIVIDES = tensor_parallel_divides("vocab_divides", "vocab_size", lambda model, _workload: (model.vocab,))
+HEADS_DIVIDE = Rule("heads_divide", "tp divides num_attention_heads.", divisibility.heads)
+KV_HEADS_DIVIDE = Rule("kv_heads_divide", "tp divides num_key_value_heads.", divisibility.kv_heads)
+FFN_DIVIDES = Rule("ffn_divides", "tp divides intermediate_size.", divisibility.ffn)
+SEQ_LEN_DIVIDES = Rule("seq_len_divides", "tp divides seq_len.", divisibility.seq_len)
+VOCAB_DIVIDES = Rule("vocab_divides", "tp divides vocab_size.", divisibility.vocab)
 """Where the framework neither pads the vocabulary nor lets the shards differ."""
-
-
-def _batch_divides(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
-    batch = workload.global_batch
-    if batch % (plan.micro_batch * plan.dp) == 0:
-        return None
-    if batch % plan.dp:
-        what = f"dp = {plan.dp} does not divide global_batch = {batch}"
-        valid = f"valid values of dp up to {plan.num_ranks}: {_listed(divisors(batch, plan.num_ranks))}"
-    else:
-        share = batch // plan.dp
-        what = f"micro_batch = {plan.micro_batch} does not divide global_batch / dp = {batch} / {plan.dp} = {share}"
-        valid = f"valid values up to {plan.micro_batch}: {_listed(divisors(share, plan.micro_batch))}"
-    return Infeasible(rule="batch_divides", sentence=f"{what}; {valid}", needed=plan.micro_batch * plan.dp, limit=batch)
-
-
-BATCH_DIVIDES = Rule("batch_divides", "micro_batch x dp divides global_batch.", _batch_divides)
+BATCH_DIVIDES = Rule("batch_divides", "micro_batch x dp divides global_batch.", divisibility.batch)
 
 
 def _enough_microbatches(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
@@ -75,7 +26,7 @@ def _enough_microbatches(_model: ModelSpec, workload: Workload, plan: Plan) -> I
     share = batch // plan.dp
     valid = [size for size in divisors(share, plan.micro_batch) if share // size >= plan.pp]
     remedy = (
-        f"valid values of micro_batch: {_listed(valid)}"
+        f"valid values of micro_batch: {listed(valid)}"
         if valid
         else f"it takes global_batch of at least pp x dp = {plan.pp * plan.dp}"
     )
@@ -113,22 +64,23 @@ UNTIED_WITH_PIPELINE = Rule(
 )
 
 
-def _cut_covers_model(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
-    num_layers, num_cut = len(model.layers), sum(plan.cut)
-    if num_cut == num_layers:
-        return None
-    return Infeasible(
-        rule="cut_covers_model",
-        sentence=f"cut {list(plan.cut)} holds {num_cut} layers, but {model.name} has {num_layers}, "
-        f"embedding and head included; the stages must add up to {num_layers}",
-        needed=num_layers,
-        limit=num_cut,
-    )
-
-
 CUT_COVERS_MODEL = Rule(
-    "cut_covers_model", "The stages hold every layer of the model once.", _cut_covers_model, needs_cut=True
+    "cut_covers_model", "The stages hold every layer of the model once.", feasibility.cut_covers_model, needs_cut=True
 )
+
+
+def blocks_alone_recomputed(title: str) -> Rule:
+    """A rule that neither embedding nor head is recomputed, where any set of blocks may be."""
+
+    def check(_model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+        if Recompute.FULL not in (plan.recompute_layers[0], plan.recompute_layers[-1]):
+            return None
+        return Infeasible(
+            rule="recompute_expressible",
+            sentence=f"{title} recomputes neither the embedding nor the head; recompute blocks alone",
+        )
+
+    return Rule("recompute_expressible", "Embedding and head are not recomputed.", check, needs_cut=True)
 
 
 def zero_expressible(title: str, zero_stages: tuple[int, ...], reason: str) -> Rule:
@@ -139,11 +91,11 @@ def zero_expressible(title: str, zero_stages: tuple[int, ...], reason: str) -> R
             return None
         return Infeasible(
             rule="zero_expressible",
-            sentence=f"zero = {plan.zero} is not possible with {title}: {reason}; valid values: {_listed(zero_stages)}",
+            sentence=f"zero = {plan.zero} is not possible with {title}: {reason}; valid values: {listed(zero_stages)}",
             needed=plan.zero,
         )
 
-    return Rule("zero_expressible", f"zero is one of {_listed(zero_stages)}: {reason}.", check)
+    return Rule("zero_expressible", f"zero is one of {listed(zero_stages)}: {reason}.", check)
 
 
 def schedule_expressible(title: str, schedules: tuple[Schedule, ...]) -> Rule:
@@ -154,10 +106,10 @@ def schedule_expressible(title: str, schedules: tuple[Schedule, ...]) -> Rule:
             return None
         return Infeasible(
             rule="schedule_expressible",
-            sentence=f"schedule = {plan.schedule} is not one that {title} has; valid values: {_listed(schedules)}",
+            sentence=f"schedule = {plan.schedule} is not one that {title} has; valid values: {listed(schedules)}",
         )
 
-    return Rule("schedule_expressible", f"A pipeline runs by schedule {_listed(schedules)}.", check)
+    return Rule("schedule_expressible", f"A pipeline runs by schedule {listed(schedules)}.", check)
 
 
 def architecture_expressible(title: str, architectures: tuple[str, ...]) -> Rule:
@@ -169,10 +121,10 @@ def architecture_expressible(title: str, architectures: tuple[str, ...]) -> Rule
         return Infeasible(
             rule="architecture_expressible",
             sentence=f"architecture {model.architecture} of {model.name} cannot be expressed for {title}; "
-            f"valid values: {_listed(architectures)}",
+            f"valid values: {listed(architectures)}",
         )
 
-    return Rule("architecture_expressible", f"The architecture is one of {_listed(architectures)}.", check)
+    return Rule("architecture_expressible", f"The architecture is one of {listed(architectures)}.", check)
 
 
 def _blocks_alike(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
@@ -204,18 +156,3 @@ def gated_mlp(title: str) -> Rule:
         )
 
     return Rule("gated_mlp", "The feed-forward network is gated (SwiGLU).", check)
-
-
-def block_shapes(model: ModelSpec) -> list[DenseBlock]:
-    """The distinct blocks of a model, in order; far fewer than its blocks, and rules are asked for every mesh."""
-    return list(dict.fromkeys(run.layer for run in model.runs if isinstance(run.layer, DenseBlock)))
-
-
-def divisors(number: int, up_to: int) -> list[int]:
-    """The divisors of `number` that are at most `up_to`, in order."""
-    small = [value for value in range(1, math.isqrt(number) + 1) if number % value == 0]
-    return [value for value in sorted({*small, *(number // value for value in small)}) if value <= up_to]
-
-
-def _listed(values: Iterable[object]) -> str:
-    return ", ".join(str(value) for value in values)

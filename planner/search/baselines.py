@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from costmodel.divisibility import divisors
 from costmodel.predict import predict
 from costmodel.setting import Mesh, Setting
 from costmodel.spec import Baseline, Infeasible, Plan, Prediction, Recompute, Schedule, Verdict
 from planner.frameworks.framework import Framework
-from planner.search.space import divisors, even_plan
+from planner.search.space import even_plan
 
 TP_PP_DP = "tensor inside the node, then pipeline, then data"
 TP_PP_DP_RULE = (

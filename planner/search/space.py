@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from costmodel.divisibility import divisors
 from costmodel.setting import Mesh
 from costmodel.spec import ModelSpec, Plan, Recompute, Schedule
 from planner.frameworks.framework import Framework
@@ -13,12 +14,6 @@ SPACE = (
     "all of tp x pp x dp = GPUs, ZeRO stage, micro-batch that divides the batch of a rank, schedule, "
     "every stage cut and every recompute choice per layer, as far as {framework} can express them"
 )
-
-
-def divisors(number: int) -> list[int]:
-    """All divisors in rising order."""
-    small = [value for value in range(1, int(number**0.5) + 1) if number % value == 0]
-    return small + [number // value for value in reversed(small) if value * value != number]
 
 
 def meshes(job: Job, framework: Framework, layout: Layout) -> Iterator[Mesh]:

@@ -89,11 +89,11 @@ def test_an_uneven_pipeline_with_recompute() -> None:
     }
 
 
-def test_embedding_and_head_alone_replicated_kv_heads_and_biases() -> None:
-    plan = sample_plan("megatron", full=(1, 2, 3, 4), tp=8, pp=3, cut=(1, 4, 1))
+def test_embedding_and_head_alone_and_biases() -> None:
+    plan = sample_plan("megatron", full=(1, 2, 3, 4), tp=4, pp=3, cut=(1, 4, 1))
     found = understood(plan, sample_model(qkv_bias=True, tied=True))
     assert found["stages"] == [["embedding"], ["decoder"] * 4, ["loss"]]
-    assert (found["tp"], found["num_query_groups"], found["biases"]) == (8, 4, [False, True])
+    assert (found["tp"], found["num_query_groups"], found["biases"]) == (4, 4, [False, True])
     assert found["recompute"] == ["full", "uniform", 1]
 
 

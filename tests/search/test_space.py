@@ -16,12 +16,7 @@ from planner.frameworks import registry
 from planner.job import Job, Layout
 from planner.search.sensitivity import to_assumed_links
 from planner.search.solve import setting_of
-from planner.search.space import divisors, even_cut, even_plan, meshes
-
-
-@given(st.integers(1, 5000))
-def test_divisors_are_those_that_divide(number: int) -> None:
-    assert divisors(number) == [value for value in range(1, number + 1) if number % value == 0]
+from planner.search.space import even_cut, even_plan, meshes
 
 
 @settings(max_examples=10, suppress_health_check=list(HealthCheck))

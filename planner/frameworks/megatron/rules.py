@@ -1,11 +1,13 @@
 """What Megatron-LM core_v0.16.1 can express by command-line arguments.
 
 Checked against `megatron/training/arguments.py`, `megatron/core/transformer/transformer_config.py` and
-`transformer_block.py` of that tag.
+`transformer_block.py` of that tag. Megatron-LM replicates key and value heads where tp is a multiple of them; such
+plans are refused, since the cost model has no price for the copies.
 """
 
 from __future__ import annotations
 
+from costmodel.divisibility import block_shapes
 from costmodel.spec import Infeasible, ModelSpec, Plan, Recompute, Schedule, Workload
 from planner.frameworks import rules
 from planner.frameworks.framework import Rule
@@ -23,34 +25,8 @@ BIAS_FLAGS: dict[tuple[bool, bool, bool], tuple[str, ...]] = {
 """Flags by (qkv, attention output, feed-forward) bias; Megatron-LM has no others."""
 
 
-def _kv_heads_divide(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
-    shapes = rules.block_shapes(model)
-
-    def works(tp: int) -> bool:
-        return all(block.num_kv_heads % tp == 0 or tp % block.num_kv_heads == 0 for block in shapes)
-
-    if works(plan.tp):
-        return None
-    heads = min(block.num_kv_heads for block in shapes)
-    valid = [tp for tp in rules.divisors(shapes[0].num_heads, plan.num_ranks) if works(tp)]
-    return Infeasible(
-        rule="kv_heads_divide",
-        sentence=f"tp = {plan.tp} is neither a divisor nor a multiple of num_key_value_heads = {heads}; "
-        f"valid values up to {plan.num_ranks}: {', '.join(map(str, valid))}",
-        needed=plan.tp,
-        limit=heads,
-    )
-
-
-KV_HEADS_DIVIDE = Rule(
-    "kv_heads_divide",
-    "tp divides num_key_value_heads, or is a multiple of it (key and value heads are then replicated).",
-    _kv_heads_divide,
-)
-
-
 def _biases_expressible(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-    block = rules.block_shapes(model)[0]
+    block = block_shapes(model)[0]
     biases = (block.qkv_bias, block.output_bias, block.mlp_bias)
     if biases in BIAS_FLAGS:
         return None
@@ -123,7 +99,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rules.schedule_expressible(TITLE, SCHEDULES),
     rules.HEADS_DIVIDE,
-    KV_HEADS_DIVIDE,
+    rules.KV_HEADS_DIVIDE,
     rules.FFN_DIVIDES,
     rules.SEQ_LEN_DIVIDES,
     rules.BATCH_DIVIDES,

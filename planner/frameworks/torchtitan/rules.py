@@ -6,6 +6,7 @@ release, and `torch/distributed/pipelining/stage.py` of torch 2.13.
 
 from __future__ import annotations
 
+from costmodel.divisibility import block_shapes
 from costmodel.spec import Infeasible, ModelSpec, Plan, Recompute, Schedule, Workload
 from planner.frameworks import rules
 from planner.frameworks.framework import Rule
@@ -48,7 +49,7 @@ ZERO_EXPRESSIBLE = Rule(
 
 
 def _no_biases(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-    block = rules.block_shapes(model)[0]
+    block = block_shapes(model)[0]
     if not (block.qkv_bias or block.output_bias or block.mlp_bias):
         return None
     return Infeasible(
