@@ -42,7 +42,7 @@ VIOLATIONS: dict[str, Example] = {
     "batch_divides": example(dp=3),
     "enough_microbatches": example(pp=2, micro_batch=8),
     "cut_covers_model": example(cut=(3,), recompute_layers=(Recompute.NONE,) * 3),
-    "recompute_expressible": example(full=(3,)),
+    "recompute_expressible": example(full=(0,)),
 }
 """For each rule, something that breaks it; `blocks_alike` has its own test."""
 

@@ -22,4 +22,5 @@ RULES: tuple[Rule, ...] = (
     rules.BATCH_DIVIDES,
     rules.ENOUGH_MICROBATCHES,
     rules.CUT_COVERS_MODEL,
+    rules.blocks_alone_recomputed(TITLE),
 )
