@@ -1,31 +1,16 @@
-"""What can be said against a run before any rank starts, each as one sentence."""
+"""What can be said against training a plan before any rank starts, each as one sentence."""
 
 from __future__ import annotations
 
-import torch
-
-from costmodel.errors import BadInputError, MissingError
+from costmodel.errors import BadInputError
 from costmodel.spec import PlanFile, Schedule
 from executor.models import HFCausalLM
 from executor.text import NUM_BYTES
 
 
-def choose_device(device: str) -> torch.device:
-    """The device type for `auto`, `cpu` or `cuda`. Raises MissingError for cuda where there is none."""
-    if device not in {"auto", "cpu", "cuda"}:
-        raise BadInputError(f"device is {device!r}; it must be auto, cpu or cuda")
-    # Counting through NVML leaves CUDA uninitialised, so that ranks can still be forked.
-    has_cuda = torch.cuda.device_count() > 0
-    if device == "cuda" and not has_cuda:
-        raise MissingError("device is cuda, but there is no CUDA device here; use --device cpu")
-    return torch.device("cuda" if has_cuda and device != "cpu" else "cpu")
-
-
-def check_runnable(plan_file: PlanFile, model: HFCausalLM, steps: int) -> None:
+def check_runnable(plan_file: PlanFile, model: HFCausalLM) -> None:
     """Raises BadInputError for a plan that the executor cannot run as it stands."""
     plan, workload = plan_file.plan, plan_file.workload
-    if steps < 1:
-        raise BadInputError(f"--steps is {steps}; at least 1 step is needed")
     if plan.framework != "native":
         raise BadInputError(
             f"plan: framework is {plan.framework!r}, but run trains native plans only; "

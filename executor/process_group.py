@@ -12,29 +12,13 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
-from costmodel.errors import BadInputError, MissingError
 from executor.cores import threads_per_rank
+from executor.device import check_enough_devices
 from executor.failures import failures_of
 from executor.launcher import Launcher
 
 DEFAULT_TIMEOUT_S = 600.0
 """How long a rank waits for the others in one collective."""
-
-
-def check_device(num_local_ranks: int, device: str) -> None:
-    """Raises MissingError without CUDA, BadInputError for more ranks than this computer has CUDA devices."""
-    if device not in {"cpu", "cuda"}:
-        raise BadInputError(f"device is {device!r}; it must be cpu or cuda")
-    if device == "cpu":
-        return
-    num_devices = torch.cuda.device_count()
-    if num_devices == 0:
-        raise MissingError("device is cuda, but there is no CUDA device here; use --device cpu")
-    if num_local_ranks > num_devices:
-        raise BadInputError(
-            f"{num_local_ranks} CUDA ranks are asked for, but there are {num_devices} CUDA devices here; "
-            f"use a plan for at most {num_devices} ranks, or --device cpu"
-        )
 
 
 def init_process_group(
@@ -63,7 +47,7 @@ def joined_ranks(launcher: Launcher, device: str) -> Iterator[None]:
     Raises RankFailedError where memory ran out or another rank was lost. The group is left only after success: on the
     way out of a failure this rank would wait for peers that may be gone.
     """
-    check_device(launcher.local_world_size, device)
+    check_enough_devices(launcher.local_world_size, torch.device(device))
     os.environ.update(launcher.environment())
     torch.set_num_threads(threads_per_rank(launcher.local_world_size))
     with failures_of(f"rank {launcher.rank} of {launcher.world_size}"):

@@ -25,8 +25,9 @@ import torch
 
 from costmodel.errors import BadInputError, PlannerError, RunFailedError
 from executor.cores import end_openmp_threads
+from executor.device import check_enough_devices, choose_device
 from executor.failures import LostPeerError, RankFailedError
-from executor.process_group import DEFAULT_TIMEOUT_S, check_device
+from executor.process_group import DEFAULT_TIMEOUT_S
 from executor.worker import FAILURE, LOCALHOST, MESSAGE, RESULT, Call, send_to_parent, work
 
 __all__ = ["RankGroup", "run_ranks", "send_to_parent"]
@@ -49,9 +50,9 @@ def run_ranks(
     """Run `fn(*args)` on `num_ranks` ranks of this computer; returns their results in rank order.
 
     `fn` and `args` are inherited by the fork, so they may be anything, closures included; results must pickle.
-    `device` is `cpu` or `cuda` (one GPU a rank). `timeout_s` limits the whole call, None does not; a rank that waits
-    for another in one collective gives up after it too (600 s where it is None). `on_message(rank, value)` is called
-    in the parent for each `send_to_parent(value)` of a rank, while the ranks run.
+    `device` is `auto`, `cpu` or `cuda` (one GPU a rank). `timeout_s` limits the whole call, None does not; a rank that
+    waits for another in one collective gives up after it too (600 s where it is None). `on_message(rank, value)` is
+    called in the parent for each `send_to_parent(value)` of a rank, while the ranks run.
 
     Raises the PlannerError that a rank raised; RunFailedError where a rank ran out of memory, lost another, died, or
     where `timeout_s` passed; RankDefectError, with the rank's traceback, where it raised anything else; BadInputError
@@ -78,7 +79,8 @@ class RankGroup:
         """Starts the ranks; they begin with `first_call` where it is given."""
         if num_ranks < 1:
             raise BadInputError(f"num_ranks is {num_ranks}; at least 1 rank is needed")
-        check_device(num_ranks, device)
+        chosen = choose_device(device)
+        check_enough_devices(num_ranks, chosen)
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             raise RunFailedError("ranks cannot be started from a process that has already used CUDA; start them first")
         self.num_ranks = num_ranks
@@ -87,7 +89,7 @@ class RankGroup:
         self._pipes = [parent for parent, _ in pipes]
         # A socket that already listens leaves no moment in which another program can take the port.
         with socket.create_server((LOCALHOST, 0), backlog=2 * num_ranks + 8) as listener:
-            arguments = (pipes, listener, device, timeout_s or DEFAULT_TIMEOUT_S, first_call)
+            arguments = (pipes, listener, chosen.type, timeout_s or DEFAULT_TIMEOUT_S, first_call)
             self._workers = [
                 context.Process(target=work, args=(rank, *arguments), daemon=True) for rank in range(num_ranks)
             ]

@@ -15,13 +15,15 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from costmodel.errors import BadInputError, RunFailedError
+from costmodel.errors import RunFailedError
 from costmodel.spec import Measurement, PlanFile, Provenance
-from executor.check import check_runnable, choose_device
+from executor.check import check_runnable
 from executor.cores import num_cores
+from executor.device import choose_device
 from executor.launcher import Launcher, check_world_size, current_launcher
 from executor.memory import PeakMemory, return_freed_memory
 from executor.models import HFCausalLM
+from executor.options import DEFAULT_LR, check_numbers
 from executor.parallel.mesh import RankMesh, build_mesh
 from executor.process_group import joined_ranks
 from executor.provenance import provenance_of_rank
@@ -31,7 +33,6 @@ from executor.trainer import Trainer
 from executor.warm_up import warm_up
 
 OnStep = Callable[[int, float, float], None]
-DEFAULT_LR = 3e-4
 MAX_WARMUP_STEPS = 3
 STEPS_TO_PEAK = 2
 """The first step makes the optimizer's state; the second has it from its start, and peaks as every later one."""
@@ -78,20 +79,19 @@ def run(
     and `notify` with sentences the user should see. Where another launcher started the ranks, every rank calls this;
     rank 0 gets the measurement and the others None.
 
-    Raises BadInputError for a plan, data or launcher that do not fit, MissingError for a device that is not here,
-    RunFailedError where a rank failed or the loss stopped being finite.
+    Raises BadInputError for a plan, number, text or launcher that do not fit, MissingError for a device that is not
+    here, RunFailedError where a rank failed or the loss stopped being finite.
     """
-    model = HFCausalLM(plan_file.hf_config)
-    check_runnable(plan_file, model, steps)
-    device_type = choose_device(device).type
-    if not (math.isfinite(lr) and lr >= 0):
-        raise BadInputError(f"--lr is {lr}; it must be a number of at least 0")
-    job = Job(plan_file, ByteText(data, plan_file.workload.seq_len), steps, seed, lr, device_type)
+    check_numbers(steps, seed, lr)
     launcher = current_launcher()
+    if launcher is not None:
+        check_world_size(launcher, plan_file.plan.num_ranks)
+    check_runnable(plan_file, HFCausalLM(plan_file.hf_config))
+    text = ByteText(data, plan_file.workload.seq_len)
+    job = Job(plan_file, text, steps, seed, lr, choose_device(device).type)
     if launcher is None:
         record = _start_ranks(job, on_step, notify)
     else:
-        check_world_size(launcher, plan_file.plan.num_ranks)
         record = _join_ranks(job, launcher, on_step)
         if launcher.rank != 0:
             return None

@@ -13,6 +13,7 @@ from rich.console import Console
 from costmodel import units
 from costmodel.errors import EXIT_INFEASIBLE
 from costmodel.spec import Measurement, PlanFile, Profile
+from executor.options import DEFAULT_LR
 from planner.cli.answer_object import plan_file_object
 from planner.cli.answer_text import print_infeasible, print_plan_file
 from planner.cli.console import OnProgress, err, line, part
@@ -21,7 +22,6 @@ from planner.cli.device import check_ranks, default_ranks, find_device
 from planner.cli.profiling import ProfileChoices, choose, measure_here
 from planner.cli.question import WorkloadFlags, build_job
 from planner.cli.report import is_report
-from planner.cli.run import DEFAULT_LR
 from planner.cli.summaries import measurement_object, memory_sentence, step_sentence
 from planner.cli.training import train
 from planner.files import check_document_writable, check_writable, write_document, write_text

@@ -34,7 +34,7 @@ def find_device(wanted: str) -> DeviceKind:
         return DeviceKind.CPU
     if wanted not in ("auto", DeviceKind.CUDA):
         raise BadInputError(f"--device is {wanted!r}, but must be auto, cpu or cuda")
-    from executor.check import choose_device
+    from executor.device import choose_device
 
     return DeviceKind(choose_device(wanted).type)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from executor.options import DEFAULT_LR
 from planner.cli import options
 
 DEFAULT_STEPS = 20
-DEFAULT_LR = 3e-4
 
 
 @click.command()
@@ -39,15 +39,14 @@ def run(
     from costmodel.spec import Measurement
     from planner.cli.console import line, out, print_json, progress
     from planner.cli.summaries import measurement_object, print_measurement
-    from planner.cli.training import check_numbers, is_reporting_rank, train
+    from planner.cli.training import is_reporting_rank, train
     from planner.files import check_document_writable, read_plan_file, write_document
 
-    plan_file = read_plan_file(plan)
-    check_numbers(steps, seed, lr)
     reports = is_reporting_rank()
-    if reports:
-        check_document_writable(output, Measurement, force=force)
     with progress(shown=reports and not as_json) as on_progress:
+        plan_file = read_plan_file(plan)
+        if reports:
+            check_document_writable(output, Measurement, force=force)
         measured = train(plan_file, data, steps=steps, seed=seed, lr=lr, device=device, on_progress=on_progress)
     if measured is None:
         return

@@ -107,8 +107,13 @@ def test_a_plan_that_cannot_run_is_refused_before_it_starts(
 @pytest.mark.parametrize(
     ("options", "kind", "sentence"),
     [
-        ({"steps": 0}, BadInputError, "--steps is 0"),
-        ({"lr": -1.0}, BadInputError, "--lr is -1.0"),
+        ({"steps": 0}, BadInputError, "--steps is 0, but must be"),
+        ({"steps": 10**9 + 1}, BadInputError, "--steps is 1000000001"),
+        ({"seed": -1}, BadInputError, "--seed is -1"),
+        ({"seed": 2**63}, BadInputError, "--seed is 9223372036854775808"),
+        ({"lr": -1.0}, BadInputError, "--lr is -1, but must be above 0"),
+        ({"lr": 0.0}, BadInputError, "--lr is 0, but must be above 0"),
+        ({"lr": float("nan")}, BadInputError, "--lr is nan"),
         ({"device": "tpu"}, BadInputError, "device is 'tpu'"),
         ({"data": Path("missing.txt")}, BadInputError, "missing.txt: there is no such file"),
     ],
