@@ -39,11 +39,11 @@ def run(
     from costmodel.spec import Measurement
     from planner.cli.console import line, out, print_json, progress
     from planner.cli.summaries import measurement_object, print_measurement
-    from planner.cli.training import is_reporting_rank, train
+    from planner.cli.training import is_reporting_rank, said_once, train
     from planner.files import check_document_writable, read_plan_file, write_document
 
     reports = is_reporting_rank()
-    with progress(shown=reports and not as_json) as on_progress:
+    with said_once(), progress(shown=reports and not as_json) as on_progress:
         plan_file = read_plan_file(plan)
         if reports:
             check_document_writable(output, Measurement, force=force)

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import click
+
+from costmodel.errors import PlannerError
 from costmodel.spec import Measurement, PlanFile
 from planner.cli.console import OnProgress, note
 from planner.cli.device import find_device
 
 SHIPPED_TEXT = Path(__file__).parents[1] / "data" / "liberty.txt"
 """Public-domain English prose, for runs without data of their own."""
+
+
+@contextmanager
+def said_once() -> Iterator[None]:
+    """Among ranks that a launcher started, lets the first of each computer say what all of them meet.
+
+    What a user did wrong (a plan, a number, a missing text) every rank finds for itself; a computer may lack what the
+    others have, so each has one rank that speaks. The other ranks leave with the same exit code and no word. A
+    failure of one rank is always said.
+    """
+    try:
+        yield
+    except PlannerError as error:
+        from executor.failures import RankFailedError
+        from executor.launcher import current_launcher
+
+        launcher = current_launcher()
+        if launcher is None or launcher.local_rank == 0 or isinstance(error, RankFailedError):
+            raise
+        raise click.exceptions.Exit(error.exit_code) from None
 
 
 def is_reporting_rank() -> bool:
