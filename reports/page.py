@@ -71,11 +71,6 @@ class _View:
 
 def _timeline(plan_file: PlanFile) -> Timeline | None:
     plan = plan_file.plan
-    if plan.plan_id != plan_file.prediction.plan_id:
-        raise BadInputError(
-            f"plan file: the prediction belongs to plan {plan_file.prediction.plan_id!r}, but the plan is "
-            f"{plan.plan_id!r}; solve or check again instead of editing the plan"
-        )
     if plan.pp == 1:
         return None
     try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from costmodel.spec.base import Document, Spec, fingerprint
 from costmodel.spec.cluster import ClusterSpec
@@ -102,6 +102,15 @@ class PlanFile(Document):
     versions: dict[str, str]
     created: str
     """ISO 8601, UTC."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.prediction.plan_id != self.plan.plan_id:
+            raise ValueError(
+                f"the prediction belongs to plan {self.prediction.plan_id!r}, but the plan is {self.plan.plan_id!r}; "
+                f"solve or check again instead of editing the plan"
+            )
+        return self
 
     @property
     def question_id(self) -> str:

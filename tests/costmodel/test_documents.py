@@ -281,6 +281,12 @@ def test_the_id_of_a_plan_survives_json() -> None:
     assert Plan.from_json(plan(dp=2).to_json(), "here").plan_id == plan(dp=2).plan_id
 
 
+def test_a_plan_that_was_edited_under_its_prediction_is_refused() -> None:
+    data = json.loads(PLAN_FILE.to_json())
+    data["plan"]["zero"] = 3
+    assert "solve or check again instead of editing the plan" in refusal(PLAN_FILE, json.dumps(data))
+
+
 def test_the_question_of_a_plan_file_survives_json_and_a_later_solve() -> None:
     again = PlanFile.from_json(PLAN_FILE.to_json(), "here")
     later = again.model_copy(update={"created": "2027-01-01T00:00:00Z", "alternatives": (), "certificate": None})

@@ -100,7 +100,7 @@ def plan_file(plan: Plan, hf_config: dict[str, Any] = TINY_LLAMA, workload: Work
         hf_config=hf_config,
         model=model,
         workload=workload or tiny_workload(),
-        cluster=ClusterSpec(name="here", device=device, num_devices=8, tiers=(link,)),
+        cluster=ClusterSpec(name="here", device=device, num_devices=plan.num_ranks, tiers=(link,)),
         stack=NATIVE_CPU,
         profile=None,
         plan=plan,
