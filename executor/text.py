@@ -56,8 +56,10 @@ def _batch_seed(seed: int, step: int) -> int:
 def _files(path: Path) -> list[Path]:
     if not path.exists():
         raise BadInputError(f"--data {path}: there is no such file or folder")
-    if not path.is_dir():
+    if path.is_file():
         return [path]
+    if not path.is_dir():
+        raise BadInputError(f"--data {path}: is neither a regular file nor a folder")
     try:
         below = sorted(file for file in path.rglob("*") if file.is_file())
     except OSError as error:

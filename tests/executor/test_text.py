@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,12 @@ def test_unusable_data_is_named(tmp_path: Path, name: str, content: bytes | None
     with pytest.raises(BadInputError, match=sentence) as failure:
         ByteText(tmp_path / name, seq_len=8)
     assert str(tmp_path / name) in str(failure.value)
+
+
+def test_what_is_neither_file_nor_folder_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadInputError, match="pipe: is neither a regular file nor a folder"):
+        ByteText(tmp_path / "pipe", seq_len=8)
 
 
 def test_an_empty_folder_is_named(tmp_path: Path) -> None:
