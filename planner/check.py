@@ -9,11 +9,11 @@ from costmodel.predict import predict
 from costmodel.setting import Mesh
 from costmodel.spec import Infeasible, Plan, Recompute, Schedule, Verdict
 from planner.frameworks import registry
-from planner.job import Answer, Job, Layout
+from planner.job import Answer, Job, Layout, setting_of
 from planner.plan_file import make_plan_file
 from planner.search import baselines, sensitivity
-from planner.search.nearest import Nearest, memory_shortage, nearest_plan, with_nearest
-from planner.search.solve import fastest_plan, setting_of
+from planner.search.nearest import nearest_plan, with_nearest
+from planner.search.shortage import memory_shortage
 from planner.search.space import even_plan
 
 
@@ -26,12 +26,12 @@ def check(job: Job, layout: Layout) -> Answer:
     setting, framework = setting_of(job), registry.get(job.framework)
     plan = plan_of_layout(job, layout)
     if isinstance(plan, Infeasible):
-        return Answer(None, _with_nearest(job, layout, plan))
+        return Answer(None, with_nearest(plan, nearest_plan(job, layout)))
     outcome = framework.refusal(job.model, job.workload, plan) or predict(
         job.model, job.workload, job.cluster, job.stack, plan, job.profile
     )
     if isinstance(outcome, Infeasible):
-        return Answer(None, _with_nearest(job, layout, outcome))
+        return Answer(None, with_nearest(outcome, nearest_plan(job, layout)))
     plan_file = make_plan_file(
         job,
         plan,
@@ -41,7 +41,7 @@ def check(job: Job, layout: Layout) -> Answer:
         sensitivities=sensitivity.to_assumed_links(setting, plan),
     )
     if outcome.verdict is Verdict.DOES_NOT_FIT:
-        return Answer(plan_file, _with_nearest(job, layout, memory_shortage(plan, outcome)))
+        return Answer(plan_file, with_nearest(memory_shortage(plan, outcome), nearest_plan(job, layout)))
     return Answer(plan_file, None)
 
 
@@ -94,10 +94,3 @@ def plan_of_layout(job: Job, layout: Layout) -> Plan | Infeasible:
         )
     mesh = Mesh(tp, pp, dp, choices["zero"], choices["micro_batch"], 1, Schedule(choices["schedule"]))
     return even_plan(job.model, job.framework, mesh, Recompute(choices["recompute"]))
-
-
-def _with_nearest(job: Job, layout: Layout, reason: Infeasible) -> Infeasible:
-    """`reason` with the nearest plan that works: first with what the user left out chosen freely."""
-    plan = fastest_plan(job, layout)
-    nearest = Nearest(plan, "with the other choices free") if plan is not None else None
-    return with_nearest(reason, nearest or nearest_plan(job, layout, fastest_plan))

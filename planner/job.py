@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from costmodel.setting import Setting
 from costmodel.spec import (
     ClusterSpec,
     Infeasible,
@@ -49,6 +50,11 @@ class Job:
             return self.assumptions
         flags = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.defaults.items())
         return (f"Defaults: {flags}.", *self.assumptions)
+
+
+def setting_of(job: Job) -> Setting:
+    """What the cost model looks at."""
+    return Setting(job.model, job.workload, job.cluster, job.stack, job.profile)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,11 @@ def best_cut(
     excluded: list[tuple[int, ...]],
     deterministic_limit: float,
 ) -> Cut | Exhausted:
-    """The cut with the least bound strictly below `below_s`, apart from `excluded`."""
+    """The cut with the least bound strictly below `below_s`, apart from `excluded`.
+
+    `deterministic_limit` is in CP-SAT's own unit of work, so that the same input stops at the same place; the
+    deadline of the table comes on top. Raises OutOfTime where that passes while the table is filled.
+    """
     mesh, total = table.mesh, len(table.setting.model.layers)
     model = cp_model.CpModel()
     tick_s = below_s / TICKS
@@ -104,6 +108,8 @@ def best_cut(
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
     solver.parameters.max_deterministic_time = deterministic_limit
+    if table.deadline.limited:
+        solver.parameters.max_time_in_seconds = table.deadline.left_s
     status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
         return Exhausted(proven=True)

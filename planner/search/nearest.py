@@ -1,21 +1,23 @@
-"""When nothing fits: which rule, how much is missing and where, and the nearest plan that works."""
+"""The nearest plan that works, where the one asked for does not.
+
+Nearest is: as few of the fixed layout choices changed as can be, on the GPUs at hand before on more; among plans that
+change equally many the fastest. A choice without effect (ZeRO with dp = 1, a schedule with pp = 1) does not count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from costmodel.predict import predict_priced
-from costmodel.setting import Setting
-from costmodel.spec import Infeasible, Plan, Prediction, Recompute
-from costmodel.units import format_bytes
+from costmodel.setting import Mesh
+from costmodel.spec import Infeasible, Plan
+from planner.frameworks import registry
 from planner.frameworks.framework import Framework
-from planner.job import Job, Layout
-from planner.search.candidates import Candidate
-from planner.search.space import even_plan
-
-Search = Callable[[Job, Layout], Plan | None]
-"""Finds the best plan of a job, or None where nothing fits."""
+from planner.job import Job, Layout, setting_of
+from planner.search.best_first import Found, search
+from planner.search.candidates import Candidate, find_candidates
+from planner.search.deadline import Deadline
+from planner.search.shortage import describe
 
 MAX_GROWTH = 64
 """More than this many times the GPUs are not tried."""
@@ -23,60 +25,31 @@ MAX_GROWTH = 64
 
 @dataclass(frozen=True)
 class Nearest:
-    """A plan that works, and what had to change for it."""
+    """A plan that works, and what had to change for it, in words."""
 
     plan: Plan
     change: str
 
 
-def out_of_memory(setting: Setting, framework: Framework, fixed: Layout, candidates: Sequence[Candidate]) -> Infeasible:
-    """The plan that misses the limit by least, in numbers: stage, missing bytes, largest kind of memory."""
-    recompute = Recompute(fixed.recompute) if fixed.recompute is not None else Recompute.FULL
-    smallest: tuple[Plan, Prediction] | None = None
-    for candidate in candidates:
-        plan = even_plan(setting.model, framework.name, candidate.mesh, recompute)
-        prediction = predict_priced(setting, plan, candidate.prices)
-        if smallest is None or prediction.peak_memory_high_bytes < smallest[1].peak_memory_high_bytes:
-            smallest = plan, prediction
-    if smallest is None:
-        raise ValueError("there is no candidate that could be out of memory")
-    return memory_shortage(*smallest)
+def nearest_plan(
+    job: Job, fixed: Layout, *, allow_tight: bool = False, least_changes: int = 0, deadline: Deadline | None = None
+) -> Nearest | None:
+    """The nearest plan that changes at least `least_changes` of the choices in `fixed`; then twice the GPUs, and so on.
 
-
-def memory_shortage(plan: Plan, prediction: Prediction) -> Infeasible:
-    """Why `plan` does not fit, on the stage with the highest peak."""
-    stage = prediction.stages[prediction.peak_stage]
-    largest = max(stage.items, key=lambda item: item.steady_bytes)
-    missing_bytes = max(0, prediction.peak_memory_high_bytes - prediction.memory_limit_bytes)
-    needed, limit = format_bytes(prediction.peak_memory_high_bytes), format_bytes(prediction.memory_limit_bytes)
-    return Infeasible(
-        rule="memory",
-        sentence=f"{describe(plan)} needs up to {needed} on stage {stage.stage}, most of it {largest.name}, "
-        f"but a process may allocate {limit}: {format_bytes(missing_bytes)} are missing",
-        needed=prediction.peak_memory_high_bytes,
-        limit=prediction.memory_limit_bytes,
-        stage=stage.stage,
-        missing_bytes=missing_bytes,
-    )
-
-
-def nearest_plan(job: Job, fixed: Layout, search: Search) -> Nearest | None:
-    """The first of: one fixed choice given up, all given up, twice the GPUs and so on; None where none of it helps."""
-    for name, value in fixed.fixed().items():
-        plan = search(job, replace(fixed, **{name: None}))
-        if plan is not None:
-            return Nearest(plan, f"without {name} = {value}")
-    if len(fixed.fixed()) > 1:
-        plan = search(job, Layout())
-        if plan is not None:
-            return Nearest(plan, "with no choice fixed")
+    None where none of it helps, or where the deadline passes before a plan is found.
+    """
+    deadline = deadline or Deadline()
+    plan = _on_cluster(job, fixed, allow_tight, least_changes, deadline)
+    if plan is not None:
+        return Nearest(plan, _changes(fixed, plan) or "with the other choices free")
     growth = 2
-    while growth <= MAX_GROWTH:
+    while growth <= MAX_GROWTH and not deadline.passed:
         num_gpus = growth * job.cluster.num_devices
         cluster = job.cluster_of(num_gpus)
-        plan = search(replace(job, cluster=cluster), Layout()) if cluster is not None else None
-        if plan is not None:
-            return Nearest(plan, f"on {num_gpus} GPUs")
+        if cluster is not None:
+            plan = _on_cluster(replace(job, cluster=cluster), fixed, allow_tight, 0, deadline)
+            if plan is not None:
+                return Nearest(plan, f"on {num_gpus} GPUs {_changes(fixed, plan)}".rstrip())
         growth *= 2
     return None
 
@@ -89,9 +62,47 @@ def with_nearest(reason: Infeasible, nearest: Nearest | None) -> Infeasible:
     return reason.model_copy(update={"sentence": sentence, "nearest": nearest.plan})
 
 
-def describe(plan: Plan) -> str:
-    """A plan in half a sentence."""
-    return (
-        f"tp {plan.tp} x pp {plan.pp} x dp {plan.dp} with ZeRO-{plan.zero}, micro-batch {plan.micro_batch}, "
-        f"recompute {plan.recompute}"
+def changed(fixed: Layout, chosen: Plan | Mesh) -> list[str]:
+    """Names of the fixed choices that a plan changes, or a mesh, which says nothing of recompute."""
+    return [
+        name
+        for name, value in fixed.fixed().items()
+        if not (name == "zero" and chosen.dp == 1)
+        and not (name == "schedule" and chosen.pp == 1)
+        and getattr(chosen, name, value) != value
+    ]
+
+
+def _on_cluster(job: Job, fixed: Layout, allow_tight: bool, least_changes: int, deadline: Deadline) -> Plan | None:
+    """The fastest plan among those that change fewest choices, on the cluster of `job`."""
+    framework = registry.get(job.framework)
+    by_changes: dict[int, list[Candidate]] = {}
+    for candidate in find_candidates(job, setting_of(job), framework, Layout()).expressible:
+        by_changes.setdefault(len(changed(fixed, candidate.mesh)), []).append(candidate)
+    for num_changes in range(least_changes, len(fixed.fixed()) + 1):
+        # Recompute is a change of its own, which goes with one change fewer of the mesh.
+        found = _fastest(by_changes.get(num_changes, ()), framework, fixed.recompute, allow_tight, deadline)
+        if fixed.recompute is not None:
+            found += _fastest(by_changes.get(num_changes - 1, ()), framework, None, allow_tight, deadline)
+        if found:
+            return min(found).plan
+    return None
+
+
+def _fastest(
+    candidates: Sequence[Candidate],
+    framework: Framework,
+    recompute: str | None,
+    allow_tight: bool,
+    deadline: Deadline,
+) -> tuple[Found, ...]:
+    return search(
+        candidates, framework, recompute=recompute, allow_tight=allow_tight, num_shown=1, deadline=deadline
+    ).shown
+
+
+def _changes(fixed: Layout, plan: Plan) -> str:
+    """What the plan changes of the fixed choices, in words; empty where it changes none."""
+    return " and ".join(
+        f"with {name} {getattr(plan, name)} instead of {getattr(fixed, name)}" for name in changed(fixed, plan)
     )

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from costmodel.predict import WAIT_TERM, predict_priced
-from costmodel.price import LayerPrice
-from costmodel.setting import Setting
-from costmodel.spec import Alternative, Certificate, Infeasible, Plan, Prediction
+from costmodel.spec import Alternative, Certificate, Infeasible, Prediction
 from costmodel.stage_price import RECOMPUTE_TERM
 from costmodel.terms import optimizer, tp_collectives, zero_traffic
 from costmodel.units import format_seconds
 from planner.frameworks import registry
 from planner.frameworks.framework import Framework
-from planner.job import Answer, Job, Layout
+from planner.job import Answer, Job, Layout, setting_of
 from planner.plan_file import make_plan_file
 from planner.search import baselines, sensitivity
-from planner.search.candidates import Candidates, find_candidates
-from planner.search.inner import MeshSearch, Priced
-from planner.search.nearest import nearest_plan, out_of_memory, with_nearest
+from planner.search.best_first import Outcome, Progress, search
+from planner.search.candidates import Candidates, find_candidates, least_bound_s
+from planner.search.deadline import Deadline
+from planner.search.leanest import leanest_plan
+from planner.search.nearest import nearest_plan, with_nearest
+from planner.search.shortage import memory_shortage
 from planner.search.space import SPACE
 
 NUM_SHOWN = 6
@@ -33,30 +32,6 @@ NUM_SHOWN = 6
 
 CHANGEABLE_TERMS = frozenset({tp_collectives.TERM, zero_traffic.TERM, RECOMPUTE_TERM, WAIT_TERM, optimizer.TERM})
 """Terms that a layout decides; the others are the model's own computing."""
-
-Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True, order=True)
-class Found:
-    """A plan with its time, and the prices it was found with; ordered by time, then as enumerated."""
-
-    step_time_s: float
-    number: int
-    plan: Plan = field(compare=False)
-    prices: tuple[LayerPrice, ...] = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a search found, best first, and what it can prove."""
-
-    shown: tuple[Found, ...]
-    open_bounds_s: tuple[float, ...]
-    """Bounds of meshes that were left unsolved by the time limit, or solved without proof."""
-    solved: int
-    pruned: int
-    out_of_memory: int
 
 
 def solve(
@@ -69,34 +44,35 @@ def solve(
 ) -> Answer:
     """Search all plans that agree with `fixed`; the answer holds the best one, or why nothing fits.
 
-    Plans whose memory is only TIGHT are left out unless `allow_tight`.
+    Plans whose memory is only TIGHT are left out unless `allow_tight`. After `time_limit_s` seconds the best plan so
+    far is the answer; the certificate says how far off it can be.
     """
-    started_s = time.monotonic()
+    started_s, deadline = time.monotonic(), Deadline.after(time_limit_s)
     setting, framework = setting_of(job), registry.get(job.framework)
     candidates = find_candidates(job, setting, framework, fixed)
     outcome = search(
-        setting,
+        candidates.expressible,
         framework,
-        candidates,
         recompute=fixed.recompute,
         allow_tight=allow_tight,
         num_shown=NUM_SHOWN,
-        time_limit_s=time_limit_s,
+        deadline=deadline,
         on_progress=on_progress,
     )
     if not outcome.shown:
-        return Answer(None, _nothing_fits(job, setting, framework, fixed, candidates, allow_tight))
+        if outcome.unseen:
+            return Answer(None, _too_short(len(candidates.expressible), outcome))
+        return Answer(None, _nothing_fits(job, framework, fixed, candidates, allow_tight, deadline))
 
     predictions = [(found.plan, predict_priced(setting, found.plan, found.prices)) for found in outcome.shown]
     plan, best = predictions[0]
-    bound_s = min(best.step_time_s, *outcome.open_bounds_s, math.inf)
-    full_bound_s = bound_s
+    bound_s = full_bound_s = min(best.step_time_s, *outcome.open_bounds_s, math.inf)
     if fixed.fixed():
         whole = find_candidates(job, setting, framework, Layout())
-        full_bound_s = min(bound_s, *(candidate.lower_bound_s for candidate in whole.expressible), math.inf)
+        full_bound_s = least_bound_s(whole.expressible, bound_s, deadline)
     refused = dict(candidates.refused)
-    if outcome.out_of_memory:
-        refused["memory"] = outcome.out_of_memory
+    if outcome.unfit:
+        refused["memory"] = outcome.unfit
     certificate = Certificate(
         lower_bound_s=full_bound_s,
         gap_frac=1 - full_bound_s / best.step_time_s,
@@ -126,98 +102,6 @@ def solve(
     return Answer(plan_file, None)
 
 
-def setting_of(job: Job) -> Setting:
-    """What the cost model looks at."""
-    return Setting(job.model, job.workload, job.cluster, job.stack, job.profile)
-
-
-def search(
-    setting: Setting,
-    framework: Framework,
-    candidates: Candidates,
-    *,
-    recompute: str | None,
-    allow_tight: bool,
-    num_shown: int,
-    time_limit_s: float | None = None,
-    on_progress: Progress | None = None,
-) -> Outcome:
-    """The `num_shown` fastest plans, each of a mesh of its own, best first."""
-    started_s = time.monotonic()
-    best: dict[int, Found] = {}
-    searches: list[MeshSearch] = []
-    unfit = 0
-
-    def cutoff_s() -> float:
-        shown = sorted(best.values())[:num_shown]
-        return shown[-1].step_time_s if len(shown) == num_shown else math.inf
-
-    def keep(search: MeshSearch, priced: Priced) -> None:
-        candidate = search.candidate
-        best[candidate.number] = Found(priced.step_time_s, candidate.number, priced.plan, candidate.prices)
-
-    def out_of_time() -> bool:
-        return time_limit_s is not None and bool(best) and time.monotonic() - started_s > time_limit_s
-
-    # First a cheap plan of every mesh that may still matter, so that the exact search starts with a tight limit.
-    ordered = sorted(candidates.expressible)
-    open_bounds_s: list[float] = []
-    num_unsolved = 0
-    for candidate in ordered:
-        if candidate.lower_bound_s >= cutoff_s():
-            break
-        if out_of_time():
-            open_bounds_s.append(candidate.lower_bound_s)
-            num_unsolved += 1
-            continue
-        search = MeshSearch(setting, framework, candidate, recompute, allow_tight)
-        priced = search.probe()
-        if priced is None:
-            unfit += 1
-        else:
-            keep(search, priced)
-            searches.append(search)
-        if on_progress is not None:
-            on_progress(f"{len(searches) + unfit} layouts priced of {len(ordered)}")
-
-    # Then the best cut and recompute of each, the most promising first.
-    solved = 0
-    for search in searches:
-        number, bound_s = search.candidate.number, search.candidate.lower_bound_s
-        limit_s = min(cutoff_s(), best[number].step_time_s)
-        if bound_s >= limit_s:
-            continue
-        if out_of_time():
-            open_bounds_s.append(bound_s)
-            num_unsolved += 1
-            continue
-        improved = search.improve(limit_s, min(best.values()).step_time_s)
-        solved += 1
-        if improved.best is not None:
-            keep(search, improved.best)
-        if improved.lower_bound_s < min(limit_s, best[number].step_time_s):
-            open_bounds_s.append(improved.lower_bound_s)
-        if on_progress is not None:
-            on_progress(f"{solved} layouts solved of {len(searches)}")
-    shown = tuple(sorted(best.values())[:num_shown])
-    pruned = len(ordered) - solved - unfit - num_unsolved
-    return Outcome(shown, tuple(open_bounds_s), solved, pruned, unfit)
-
-
-def fastest_plan(job: Job, fixed: Layout, *, allow_tight: bool = False) -> Plan | None:
-    """The plan `solve` would choose, without proof and report; None where nothing fits."""
-    setting, framework = setting_of(job), registry.get(job.framework)
-    outcome = search(
-        setting,
-        framework,
-        find_candidates(job, setting, framework, fixed),
-        recompute=fixed.recompute,
-        allow_tight=allow_tight,
-        num_shown=1,
-    )
-    return outcome.shown[0].plan if outcome.shown else None
-
-
 def why_not(best: Prediction, other: Prediction) -> str:
     """What makes another plan slower: the part of its slowest rank's time that grows most."""
     slower_frac = other.step_time_s / best.step_time_s - 1
@@ -239,18 +123,28 @@ def _parts(prediction: Prediction) -> dict[str, float]:
 
 
 def _nothing_fits(
-    job: Job, setting: Setting, framework: Framework, fixed: Layout, candidates: Candidates, allow_tight: bool
+    job: Job, framework: Framework, fixed: Layout, candidates: Candidates, allow_tight: bool, deadline: Deadline
 ) -> Infeasible:
-    """The rule that leaves nothing, with the nearest plan that works."""
+    """The rule that leaves nothing, with the nearest plan that works; for memory, the plan that misses by least."""
     if candidates.expressible:
-        reason = out_of_memory(setting, framework, fixed, candidates.expressible)
+        candidate, plan = leanest_plan(candidates.expressible, framework, fixed.recompute, deadline)
+        prediction = predict_priced(candidate.setting, plan, candidate.prices)
+        reason = memory_shortage(plan, prediction, allow_tight=allow_tight)
     else:
         reason = candidates.examples[0].infeasible if candidates.examples else _no_mesh(job, fixed)
+    nearest = nearest_plan(job, fixed, allow_tight=allow_tight, least_changes=1, deadline=deadline)
+    return with_nearest(reason, nearest)
 
-    def find(other: Job, layout: Layout) -> Plan | None:
-        return fastest_plan(other, layout, allow_tight=allow_tight)
 
-    return with_nearest(reason, nearest_plan(job, fixed, find))
+def _too_short(num_layouts: int, outcome: Outcome) -> Infeasible:
+    """The deadline passed before any plan that fits was found, which does not mean that there is none."""
+    return Infeasible(
+        rule="time_limit",
+        sentence=f"no plan that fits was found in the time limit: {outcome.unfit} of {num_layouts} layouts do not fit "
+        "into memory, the others were not tried; allow more with --time-limit",
+        needed=num_layouts,
+        limit=outcome.unfit,
+    )
 
 
 def _no_mesh(job: Job, fixed: Layout) -> Infeasible:

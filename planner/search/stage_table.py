@@ -15,6 +15,7 @@ from costmodel.setting import Mesh, Setting
 from costmodel.spec import DenseBlock, Layer, Recompute
 from costmodel.stage_price import StagePrice, stage_price
 from costmodel.uncertainty import memory_bounds_bytes
+from planner.search.deadline import Deadline
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,18 @@ class StageTable:
     prices: tuple[LayerPrice, ...]
     num_recomputed: int | None
     allow_tight: bool
+    deadline: Deadline = field(default_factory=Deadline)
+    """Once it has passed, no option is computed any more."""
     _options: dict[tuple[int, int, int], StageOption | None] = field(default_factory=dict)
 
     def option(self, stage: int, start: int, num_layers: int) -> StageOption | None:
-        """Stage `stage` with `num_layers` layers from layer `start` on; None where it does not fit into memory."""
+        """Stage `stage` with `num_layers` layers from layer `start` on; None where it does not fit into memory.
+
+        Raises OutOfTime where it is not known yet and the deadline has passed.
+        """
         key = (stage, -1 if self.uniform else start, num_layers)
         if key not in self._options:
+            self.deadline.check()
             self._options[key] = self._compute(stage, start, num_layers)
         return self._options[key]
 
@@ -129,9 +136,13 @@ class StageTable:
         return sum(self.prices[index].recompute_s for index in recomputed)
 
     def _fits(self, stage: int, start: int, modes: tuple[Recompute, ...]) -> bool:
-        low_bytes, high_bytes = memory_bounds_bytes(self.peak_bytes(stage, start, modes))
-        limit_bytes = self.setting.cluster.device.memory_limit_bytes
-        return (low_bytes if self.allow_tight else high_bytes) <= limit_bytes
+        return within_limit(self.setting, self.peak_bytes(stage, start, modes), allow_tight=self.allow_tight)
+
+
+def within_limit(setting: Setting, peak_bytes: int, *, allow_tight: bool) -> bool:
+    """Whether a predicted peak is within the limit: its upper bound, or with `allow_tight` its lower bound."""
+    low_bytes, high_bytes = memory_bounds_bytes(peak_bytes)
+    return (low_bytes if allow_tight else high_bytes) <= setting.cluster.device.memory_limit_bytes
 
 
 def _modes(layers: range, recomputed: Collection[int]) -> tuple[Recompute, ...]:

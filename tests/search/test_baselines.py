@@ -8,9 +8,8 @@ from search_samples import AMPLE_BYTES, block, cluster, job, model, with_memory
 from costmodel.predict import predict
 from costmodel.spec import Baseline, Recompute, Verdict
 from planner.frameworks import registry
-from planner.job import Job
+from planner.job import Job, setting_of
 from planner.search import baselines
-from planner.search.solve import setting_of
 
 
 def both(of: Job) -> tuple[Baseline, Baseline]:

@@ -128,7 +128,7 @@ def test_a_choice_that_does_not_fit_is_the_one_to_give_up():
     answer = solve(small, Layout(zero=0, tp=1, pp=1))
     assert_out_of_memory(small, answer.infeasible)
     assert_nearest_works(small, answer.infeasible)
-    assert "without " in answer.infeasible.sentence
+    assert "instead of" in answer.infeasible.sentence
 
 
 def test_a_choice_that_no_mesh_has_is_refused_by_name():

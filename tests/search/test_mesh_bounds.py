@@ -8,9 +8,8 @@ from search_samples import jobs
 
 from costmodel.layer_price import price_layers
 from costmodel.setting import Mesh
-from planner.job import Job
+from planner.job import Job, setting_of
 from planner.search.bounds import mesh_lower_bound_s
-from planner.search.solve import setting_of
 
 
 @settings(max_examples=12, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -13,9 +13,8 @@ from costmodel.setting import Mesh
 from costmodel.spec import Recompute
 from planner.check import plan_of_layout
 from planner.frameworks import registry
-from planner.job import Job, Layout
+from planner.job import Job, Layout, setting_of
 from planner.search.sensitivity import to_assumed_links
-from planner.search.solve import setting_of
 from planner.search.space import even_cut, even_plan, meshes
 
 
