@@ -9,11 +9,15 @@ from costmodel.spec import Infeasible, ModelSpec, Plan, Workload
 DIVISIBILITY = (divisibility.batch, divisibility.heads, divisibility.kv_heads, divisibility.ffn, divisibility.seq_len)
 """What a price rests on. The vocabulary is not among it: shards of it are padded."""
 
+MAX_PASSES = 2**17
+"""Micro-batches times stages of a step that is simulated pass by pass; far above any plan in use."""
+
 
 def contradiction(setting: Setting, plan: Plan) -> Infeasible | None:
     """The first contradiction between `plan` and its setting, or None."""
     return (
-        _num_ranks(setting, plan)
+        _num_passes(setting, plan)
+        or _num_ranks(setting, plan)
         or _precision(setting)
         or cut_covers_model(setting.model, setting.workload, plan)
         or _divisibility(setting, plan)
@@ -30,6 +34,21 @@ def _num_ranks(setting: Setting, plan: Plan) -> Infeasible | None:
         f"but the cluster has {devices} devices; the product must be {devices}",
         needed=plan.num_ranks,
         limit=devices,
+    )
+
+
+def _num_passes(setting: Setting, plan: Plan) -> Infeasible | None:
+    batch = setting.workload.global_batch
+    count = batch // (plan.micro_batch * plan.dp)
+    if count * plan.pp <= MAX_PASSES:
+        return None
+    return Infeasible(
+        rule="num_passes",
+        sentence=f"global_batch = {batch}, micro_batch = {plan.micro_batch} and dp = {plan.dp} give {count} "
+        f"micro-batches for pp = {plan.pp}, but a step of more than {MAX_PASSES} micro-batches x stages is not "
+        "simulated; use a larger micro_batch or dp, or a smaller global_batch",
+        needed=count * plan.pp,
+        limit=MAX_PASSES,
     )
 
 
