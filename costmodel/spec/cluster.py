@@ -33,7 +33,7 @@ class Device(Spec):
 
     name: str = Field(min_length=1)
     kind: DeviceKind
-    peak_flop_per_s: dict[Precision, float]
+    peak_flop_per_s: dict[Precision, float] = Field(min_length=1)
     """Dense peak per precision, never the sparse one; a precision the hardware lacks is absent."""
     gemm_efficiency_frac: float = Field(gt=0, le=1)
     """Best share of the peak that large matrix multiplications reach."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,12 @@ from costmodel.spec import ClusterSpec, Device, Source
 from costmodel.spec.base import parse_json
 from costmodel.units import parse_bytes, parse_flop_rate, parse_rate, parse_seconds
 from planner.clusters.presets import UNPUBLISHED, preset_names, preset_path
-from planner.clusters.resize import check_num_gpus, resize
+from planner.clusters.resize import MAX_GPUS, check_num_gpus, resize
 from planner.files import read_text
 
-MAX_CLUSTER_BYTES = 2**20
+MAX_CLUSTER_BYTES = 2**15
+"""A cluster takes about 2 KiB, and YAML is read slowly."""
+MAX_NUMBER = 2**63
 MAX_DEPTH = 16
 MAX_BRACKETS = 500
 
@@ -37,6 +40,18 @@ PARSERS: dict[str, Callable[[str, str], float]] = {
     "peak_flop_per_s": parse_flop_rate,
 }
 """Keys whose values may be written as text with a unit; a mapping under such a key is read value by value."""
+
+RANGES = {
+    "memory_bytes": (1e6, 1e15),
+    "mem_bandwidth_bytes_per_s": (1e6, 1e18),
+    "bandwidth_bytes_per_s": (1e3, 1e18),
+    "latency_s": (1e-12, 10.0),
+    "peak_flop_per_s": (1e6, 1e21),
+    "gemm_efficiency_frac": (1e-3, 1.0),
+    "attention_efficiency_frac": (1e-3, 1.0),
+    "num_devices": (1, MAX_GPUS),
+}
+"""Smallest and largest value of a key, far beyond any machine there is: outside of them a unit was mistaken."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,7 @@ def _find(text: str) -> tuple[Path, str]:
     if preset is not None:
         return preset, f"preset {text}"
     path = Path(text)
-    if path.is_file():
+    if os.path.lexists(path) and not os.path.isdir(path):
         return path, f"cluster file {path}"
     if text in UNPUBLISHED:
         raise MissingError(f"--cluster {text}: {UNPUBLISHED[text]}")
@@ -121,10 +136,26 @@ def _device_of(name: str, where: str) -> Device:
     return _read(read_text(path, "cluster file"), path, f"preset {name}", None).device
 
 
+class _StrictLoader(yaml.SafeLoader):
+    """Plain values alone, and no key twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key.value[:60]!r} stands twice", key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def _parse_yaml(content: str, where: str) -> Any:
     try:
         _refuse_bombs(content, where)
-        return yaml.safe_load(content)
+        return yaml.load(content, Loader=_StrictLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -147,16 +178,24 @@ def _refuse_bombs(content: str, where: str) -> None:
 
 
 def _with_units(key: str, value: Any, where: str) -> Any:
-    """`value` with every text of a known quantity turned into a number; the rest is left for validation."""
+    """`value` with every text of a known quantity turned into a number in its range; the rest is left to validation."""
     if isinstance(value, dict) and key in PARSERS:
         return {inner: _with_units(key, item, where) for inner, item in value.items()}
     if isinstance(value, dict):
         return {inner: _with_units(inner, item, where) for inner, item in value.items()}
     if isinstance(value, list):
         return [_with_units(key, item, where) for item in value]
+    if isinstance(value, bool):
+        # YAML takes yes, no, on and off for these, and a number field would take them for 1 and 0.
+        raise BadInputError(f"{where}: {key} is {str(value).lower()}, but no key of a cluster is true or false")
     if isinstance(value, str) and key in PARSERS:
         try:
-            return float(value)  # YAML takes 1e12 for a text; the key says the unit
+            value = float(value)  # YAML takes 1e12 for a text; the key says the unit
         except ValueError:
-            return PARSERS[key](value, f"{where}: {key}")
+            value = PARSERS[key](value, f"{where}: {key}")
+    low, high = RANGES.get(key, (-MAX_NUMBER, MAX_NUMBER))
+    if isinstance(value, int | float) and not low <= value <= high:
+        # A whole number can be too large for a float, and then for a format, too.
+        shown = "far too large" if isinstance(value, int) and abs(value) > 10**300 else f"{value:g}"
+        raise BadInputError(f"{where}: {key} is {shown}, but must be from {low:g} to {high:g}")
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,26 @@ def test_a_cpu_has_to_be_measured() -> None:
         ("bf16: 100 TFLOP/s", "bf17: 100 TFLOP/s", "peak_flop_per_s"),
         ("num_devices: 4", "num_devices: 0", "num_devices"),
         ("name: two racks", "name: two racks\ncolour: red", "unknown key 'colour'"),
+        ("name: two racks", "name: two racks\nname: three", "line 3, column 1: key 'name' stands twice"),
+        ("  kind: cuda", "  kind: cuda\n  kind: cpu", "line 6, column 3: key 'kind' stands twice"),
+        ("name: two racks", "name: two racks\n? [a, b]\n: 1", "unhashable key"),
+        ("name: two racks", "name: two racks\n1: 2", "keys should be strings"),
+        ("name: two racks", 'name: "\\ud800"', "name"),
+        ("name: two racks", "name: a\x1b[2J", "not valid YAML: unacceptable character"),
+        ("name: two racks", "name: 2020-01-01", "name is datetime.date"),
+        ("num_devices: 4", "num_devices: yes", "num_devices is true"),
+        ("num_devices: 4", "num_devices: 0x" + "f" * 9000, "num_devices is far too large, but must be from 1 to 1e"),
+        ("num_devices: 4", "num_devices: four", "num_devices"),
+        ("80 GiB", ".inf", "memory_bytes is inf, but must be from"),
+        ("80 GiB", "1e400", "memory_bytes is inf"),
+        ("80 GiB", "9e18", "memory_bytes is 9e"),
+        ("2 TB/s", ".nan", "mem_bandwidth_bytes_per_s is nan"),
+        ("2 TB/s", "1e-300", "mem_bandwidth_bytes_per_s is 1e-300, but must be from"),
+        ("24 GB/s", "1e-300", "bandwidth_bytes_per_s is 1e-300"),
+        ("5 us", "1e300", "latency_s is 1e"),
+        ("5 us", "-5 us", "latency_s"),
+        ("{bf16: 100 TFLOP/s, fp32: 1.0e13}", "{}", "peak_flop_per_s is {}"),
+        ("1.0e13", "-1.0e13", "peak_flop_per_s is -1e"),
         ("name: two racks", "name: [", "not valid YAML at line"),
         ("name: two racks", "name: &a x\nother: *a", "aliases"),
         ("name: two racks", "name: !!python/object/apply:os.getcwd []", "not valid YAML"),
@@ -143,11 +164,37 @@ def test_a_cpu_has_to_be_measured() -> None:
 )
 def test_faulty_files_are_refused_by_name(tmp_path: Path, old: str, new: str, named: str) -> None:
     assert old in FILE
-    with pytest.raises(BadInputError, match=named):
+    with pytest.raises(BadInputError, match=re.escape(named)):
         load_cluster(write(tmp_path, FILE.replace(old, new)), 8)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "5", "a: b", "schema: cluster/1", "{" * 5000, "\t"])
+@pytest.mark.parametrize("text", [FILE.replace("\n", "\r\n"), "\ufeff" + FILE], ids=["CRLF", "byte order mark"])
+def test_files_from_other_systems(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_bytes(text.encode())
+    assert load_cluster(str(path), 6).spec == load_cluster(write(tmp_path, name="plain.yaml"), 6).spec
+
+
+def test_more_devices_than_any_cluster_has(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"num_devices is 1e\+13, but must be from 1 to"):
+        load_cluster(write(tmp_path, FILE + "num_devices: 10000000000000\n"), None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "5",
+        "a: b",
+        "schema: cluster/1",
+        "{" * 5000,
+        "\t",
+        "&a [*a]",
+        "a: &a [x]\nb: [*a, *a]",
+        "a: b\n" * 20_000,
+    ],
+)
 def test_files_that_hold_no_cluster(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInputError, match="cluster file"):
         load_cluster(write(tmp_path, text), 8)
