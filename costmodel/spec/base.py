@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
@@ -18,6 +19,11 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from costmodel.errors import BadInputError
+
+MAX_DEPTH = 64
+"""Levels of lists and objects in a file; far above any of ours, and far below what a JSON writer can nest."""
+MAX_DIGITS = 1000
+"""Of a whole number in a file. Python itself refuses to read more than 4,300."""
 
 
 class Source(StrEnum):
@@ -95,9 +101,18 @@ def fingerprint(data: Any) -> str:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """Parse strict JSON (no NaN, no duplicate keys); raises BadInputError with line and column."""
+    """Parse strict JSON: no NaN, no number beyond a float, no duplicate key, no half of a surrogate pair, no deep nest.
+
+    What it returns can be written as JSON again. Raises BadInputError, with line and column where there is one.
+    """
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicates)
+        data = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_whole,
+            object_pairs_hook=_refuse_duplicates,
+        )
     except json.JSONDecodeError as error:
         raise BadInputError(
             f"{where}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}"
@@ -106,6 +121,16 @@ def parse_json(text: str, where: str) -> Any:
         raise BadInputError(f"{where}: not valid JSON: nested too deeply") from None
     except ValueError as error:
         raise BadInputError(f"{where}: not valid JSON: {error}") from None
+    if _is_deeper_than(data, MAX_DEPTH):
+        raise BadInputError(f"{where}: is nested too deeply: more than {MAX_DEPTH} levels")
+    if "\\u" in text:
+        try:
+            json.dumps(data, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise BadInputError(
+                f"{where}: holds an escape from \\ud800 to \\udfff without its other half, which is no text"
+            ) from None
+    return data
 
 
 def describe(error: ValidationError, where: str) -> str:
@@ -132,9 +157,31 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number that JSON knows")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{_short(text)} is beyond the largest number")
+    return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"{_short(text)} has more than {MAX_DIGITS} digits")
+    return int(text)
+
+
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ValueError(f"key {_short(key)} stands twice")
+        result[key] = value
     return result
+
+
+def _is_deeper_than(data: Any, depth: int) -> bool:
+    level = [data]
+    for _ in range(depth + 1):
+        level = [item for item in level if isinstance(item, dict | list)]
+        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
+    return bool(level)
