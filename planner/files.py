@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from costmodel.errors import BadInputError, MissingError
+from costmodel.feasibility import contradiction
+from costmodel.setting import Setting
 from costmodel.spec import Document, Measurement, PlanFile, Profile
 
 MAX_FILE_BYTES = 64 * 2**20
@@ -25,7 +28,8 @@ def read_text(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> str:
     Raises BadInputError for anything but a readable text file of at most `max_bytes` bytes.
     """
     try:
-        if path.exists() and not path.is_file():
+        # Asked before it is opened: to open a named pipe waits for whoever writes into it.
+        if not stat.S_ISREG(path.stat().st_mode):
             raise BadInputError(f"{what} {path}: is not a file")
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
@@ -34,7 +38,7 @@ def read_text(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> str:
     except (OSError, ValueError) as error:
         raise BadInputError(f"{what} {path}: cannot be read: {_reason(error)}") from None
     if len(data) > max_bytes:
-        raise BadInputError(f"{what} {path}: is larger than {max_bytes // 2**20} MiB, so it cannot be one")
+        raise BadInputError(f"{what} {path}: is larger than {max_bytes // 2**10} KiB, so it cannot be one")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -50,8 +54,13 @@ def read_document(path: Path, kind: type[DocumentType], what: str) -> DocumentTy
 
 
 def read_plan_file(path: Path) -> PlanFile:
-    """The answer of `solve` or `check` in `path`; raises BadInputError."""
-    return read_document(path, PlanFile, "plan file")
+    """The answer of `solve` or `check` in `path`; raises BadInputError, also where its parts contradict each other."""
+    file = read_document(path, PlanFile, "plan file")
+    setting = Setting(file.model, file.workload, file.cluster, file.stack, file.profile)
+    wrong = contradiction(setting, file.plan)
+    if wrong is not None:
+        raise BadInputError(f"plan file {path}: {wrong.sentence}; make it anew with `planner solve`")
+    return file
 
 
 def read_measurement(path: Path) -> Measurement:
@@ -64,7 +73,7 @@ def read_profile(path: Path) -> Profile:
 
     Raises MissingError where there is no such file, since `planner profile` makes one; BadInputError for a faulty one.
     """
-    if not path.exists():
+    if not os.path.lexists(path):
         raise MissingError(
             f"profile {path}: no such file; measure this machine with `planner profile -o {path}`, "
             "or name a model and a cluster with --model and --cluster"
@@ -91,23 +100,32 @@ def check_writable(path: Path, may_replace: Callable[[str], bool], *, force: boo
     """Raise BadInputError where `path` cannot be written, so that no long work is done in vain.
 
     An existing file is replaced only if `may_replace(its text)` says that it is of the same kind, or with `force`.
+    A symbolic link stands for where it points.
     """
-    parent = path.parent
-    if path.exists() and not path.is_file():
+    target = Path(os.path.realpath(path))
+    try:
+        mode = target.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = None
+    except OSError as error:
+        raise BadInputError(f"output {path}: cannot be written: {_reason(error)}; give another -o") from None
+    if mode is not None and not stat.S_ISREG(mode):
         raise BadInputError(f"output {path}: is not a regular file; give the name of a file with -o")
-    if not parent.is_dir():
-        raise BadInputError(f"output {path}: the folder {parent} does not exist; create it or give another -o")
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise BadInputError(f"output {path}: the folder {parent} cannot be written; give another -o")
-    if path.exists() and not force:
-        try:
-            same_kind = may_replace(path.read_bytes().decode("utf-8", errors="replace"))
-        except OSError as error:
-            raise BadInputError(f"output {path}: cannot be read before it is replaced: {_reason(error)}") from None
-        if not same_kind:
-            raise BadInputError(
-                f"output {path}: holds something else already; give another -o, or --force to overwrite it"
-            )
+    if not target.parent.is_dir():
+        raise BadInputError(f"output {path}: the folder {target.parent} does not exist; create it or give another -o")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise BadInputError(f"output {path}: the folder {target.parent} cannot be written; give another -o")
+    if mode is not None and not force and not _holds(target, path, may_replace):
+        raise BadInputError(f"output {path}: holds something else already; give another -o, or --force to overwrite it")
+
+
+def _holds(target: Path, path: Path, is_kind: Callable[[str], bool]) -> bool:
+    try:
+        with target.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise BadInputError(f"output {path}: cannot be read before it is replaced: {_reason(error)}") from None
+    return len(data) <= MAX_FILE_BYTES and is_kind(data.decode("utf-8", errors="replace"))
 
 
 def check_document_writable(path: Path, kind: type[Document], *, force: bool) -> None:
@@ -123,8 +141,8 @@ def write_text(path: Path, text: str) -> None:
     """
     temporary: Path | None = None
     try:
-        path = path.resolve()
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        target = Path(os.path.realpath(path))
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".planner-", suffix=".part")
         temporary = Path(name)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -132,7 +150,7 @@ def write_text(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         # mkstemp makes files for the owner alone; give what a plain open() would have given.
         temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
+        temporary.replace(target)
         temporary = None
     except OSError as error:
         raise BadInputError(f"output {path}: cannot be written: {_reason(error)}") from None

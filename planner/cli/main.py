@@ -21,6 +21,8 @@ EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 """128 + SIGPIPE: the reader of our output left."""
 
+MAX_SENTENCE_CHARS = 2000
+
 COMMANDS = {
     name: LazyCommand(f"planner.cli.{name}", name, summary)
     for name, summary in {
@@ -104,6 +106,9 @@ def _usage_sentence(error: click.ClickException) -> str:
 
 
 def say(sentence: str) -> None:
-    """One line on stderr. Control characters of a file name or value do not reach the terminal."""
+    """One line on stderr. Control characters of a file name or value do not reach the terminal, nor its whole length."""
     line = "".join(character if character.isprintable() else "?" for character in " ".join(sentence.split()))
+    if len(line) > MAX_SENTENCE_CHARS:
+        # What is wrong stands first and what would do last; the value at fault is what makes a sentence long.
+        line = f"{line[: MAX_SENTENCE_CHARS // 2]} ... {line[-MAX_SENTENCE_CHARS // 2 :]}"
     click.echo(f"planner: {line}", err=True)

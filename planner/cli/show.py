@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,11 +48,11 @@ def _understand(file: str) -> tuple[str, Shown]:
     from planner.models.read import refuse_factory
 
     path = Path(file)
-    if models.preset_path(file) is not None or path.is_dir():
+    if models.preset_path(file) is not None or os.path.isdir(path):
         return "model", _model(file)
     if clusters.preset_path(file) is not None or path.suffix in {".yaml", ".yml"}:
         return "cluster", _cluster(file)
-    if not path.exists():
+    if not os.path.lexists(path):
         refuse_factory(file, "show")
         raise BadInputError(f"{file}: neither a file nor a preset; show understands {UNDERSTOOD}")
     text = read_text(path, "file")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,11 +61,14 @@ def load_model(text: str) -> LoadedModel:
     preset = preset_path(text)
     if preset is not None:
         return _load(preset, f"preset {text}", text)
+    # Not Path.is_dir() and Path.exists(): they raise where a name is too long or a folder may not be entered.
     path = Path(text)
-    if path.is_dir():
+    if os.path.isdir(path):
         path = path / "config.json"
-    if path.exists():
-        name = path.resolve().parent.name if path.name == "config.json" else path.stem
+    if os.path.lexists(path):
+        name = Path(os.path.realpath(path)).parent.name if path.name == "config.json" else path.stem
+        # A file name need not be UTF-8, but the name of a model stands in files that are.
+        name = os.fsencode(name).decode("utf-8", errors="replace") or "model"
         return _load(path, f"model config {path}", name)
     refuse_factory(text, "--model")
     close = difflib.get_close_matches(text, preset_names(), n=3)

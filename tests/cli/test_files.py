@@ -10,6 +10,7 @@ import pytest
 
 from costmodel.errors import BadInputError, MissingError
 from costmodel.spec import ClusterSpec, ModelSpec
+from costmodel.spec.base import parse_json
 from planner import files
 from planner.clusters.read import load_cluster
 from planner.models.read import load_model
@@ -72,16 +73,49 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "named"),
-    [("missing/plan.json", "does not exist"), (".", "not a regular file"), ("/dev/null", "not a reg")],
+    [
+        ("missing/plan.json", "does not exist"),
+        ("file/plan.json", "does not exist"),
+        (".", "not a regular file"),
+        ("/dev/null", "not a regular file"),
+        ("pipe", "not a regular file"),
+        ("loop", "cannot be written: too many levels of symbolic links"),
+        ("dangling", "nowhere does not exist"),
+        ("x" * 300, "cannot be written: file name too long"),
+    ],
 )
 def test_places_that_cannot_be_written(tmp_path: Path, model: ModelSpec, name: str, named: str) -> None:
-    with pytest.raises(BadInputError, match=named):
-        files.write_document(tmp_path / name, model)
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "dangling").symlink_to("nowhere/plan.json")
+    before = sorted(tmp_path.iterdir())
+    for write in (files.check_document_writable, files.write_document):
+        arguments = (tmp_path / name, ModelSpec if write is files.check_document_writable else model)
+        with pytest.raises(BadInputError, match=named):
+            write(*arguments, force=True)
+    assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_write_permission(tmp_path: Path, model: ModelSpec) -> None:
+def test_the_longest_file_name_can_be_written(tmp_path: Path, model: ModelSpec) -> None:
+    files.write_document(tmp_path / ("x" * 255), model)
+    assert [len(entry.name) for entry in tmp_path.iterdir()] == [255]
+
+
+def test_a_huge_file_is_not_read_to_see_whether_it_may_be_replaced(tmp_path: Path, model: ModelSpec) -> None:
+    path = tmp_path / "plan.json"
+    with path.open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(BadInputError, match="--force"):
+        files.write_document(path, model)
+    with pytest.raises(BadInputError, match="is larger than"):
+        files.read_document(path, ModelSpec, "model")
+
+
+def test_a_folder_without_write_permission(tmp_path: Path, model: ModelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o500)
+    if os.geteuid() == 0:  # root may write everywhere, so the system's answer is played
+        monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)
     with pytest.raises(BadInputError, match="cannot be written"):
         files.write_document(tmp_path / "model.json", model)
 
@@ -95,6 +129,53 @@ def test_texts_that_cannot_be_read(tmp_path: Path, content: bytes, named: str) -
     path.write_bytes(content)
     with pytest.raises(BadInputError, match=named):
         files.read_text(path, "file", max_bytes=100)
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("pipe", "is not a file"),
+        (".", "is not a file"),
+        ("loop", "too many levels of symbolic links"),
+        ("x" * 300, "file name too long"),
+        ("file/inside", "not a directory"),
+        ("missing", "no such file"),
+    ],
+)
+def test_places_that_cannot_be_read(tmp_path: Path, name: str, named: str) -> None:
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(BadInputError, match=named):
+        files.read_text(tmp_path / name, "file")
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ('{"schema": "model/99"}', "schema is 'model/99', but 'model/1' is needed here"),
+        ('{"schema": "model/1", "colour": 1}', "is missing|unknown key"),
+        ('{"schema": "model/1", "schema": "model/1"}', "key 'schema' stands twice"),
+        ('{"a": NaN}', "NaN is not a number"),
+        ('{"a": 1e999}', "'1e999' is beyond the largest number"),
+        ('{"a": -1e999}', "beyond the largest number"),
+        ('{"a": ' + "1" * 5000 + "}", "has more than 1000 digits"),
+        ('{"a": "\\ud800"}', "without its other half"),
+        ("[" * 100 + "]" * 100, "nested too deeply"),
+        ("[" * 100_000, "nested too deeply"),
+        ("{" + ",".join(f'"{number}": 1' for number in range(300_000)) + ', "299999": 2}', "'299999' stands twice"),
+    ],
+)
+def test_json_that_is_not_taken(tmp_path: Path, content: str, named: str) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(content)
+    with pytest.raises(BadInputError, match=named) as raised:
+        files.read_document(path, ModelSpec, "model")
+    assert len(str(raised.value)) < 300 + len(str(path))
+
+
+def test_a_pair_of_surrogates_is_one_character() -> None:
+    assert parse_json(r'{"name": "\ud83d\ude00"}', "here") == {"name": "\U0001f600"}
 
 
 def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:

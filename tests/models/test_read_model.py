@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -148,9 +149,17 @@ def test_files_and_folders(tmp_path: Path) -> None:
     assert len(by_folder.sha256) == 64
 
 
+def test_a_folder_whose_name_is_not_utf_8(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xffmodel"))
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config()))
+    assert load_model(str(folder)).spec.name == "\N{REPLACEMENT CHARACTER}model"
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [
+        ("x" * 5000, "neither a preset"),
         ("llama3-8b", "did you mean llama-3-8b"),
         ("no-such-thing", "presets: "),
         ("my.module:factory", r"module:factory is not supported.*llama-3-8b.*config\.json"),
