@@ -24,6 +24,7 @@ _RETURN_ABOVE_BYTES = 64 * 1024
 _KEEP_BELOW_BYTES = 32 * 1024**2
 """The most that glibc takes as its threshold for mappings."""
 _NEVER_TRIM_BYTES = 2**31 - 1
+_CLEAR_REFS = Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"
 
 
@@ -54,7 +55,7 @@ class PeakMemory:
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
         else:
-            Path("/proc/self/clear_refs").write_text(_RESET_PEAK)
+            _reset_peak()
             self._base_bytes = _status_bytes("VmRSS")
 
     @property
@@ -77,11 +78,18 @@ class PeakMemory:
         return max(0, _status_bytes("VmHWM") - self._base_bytes)
 
 
+def _reset_peak() -> None:
+    try:
+        _CLEAR_REFS.write_text(_RESET_PEAK)
+    except OSError as error:
+        raise MissingError(
+            f"peak memory of CPU ranks is counted with the help of {_CLEAR_REFS}, which cannot be written here "
+            f"({error.strerror}); run on Linux, in a container that leaves it writable"
+        ) from None
+
+
 def _status_bytes(field: str) -> int:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        raise MissingError("peak memory of CPU ranks is read from /proc, which only Linux has; run on Linux")
-    match = re.search(rf"^{field}:\s+(\d+) kB$", status.read_text(), re.MULTILINE)
+    match = re.search(rf"^{field}:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     if match is None:
         raise MissingError(f"peak memory of CPU ranks needs {field} in /proc/self/status, which this kernel leaves out")
     return int(match.group(1)) * 1024

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
+from costmodel.errors import MissingError
 from executor.memory import PeakMemory, return_freed_memory
 from executor.ranks import run_ranks
 
@@ -36,3 +39,9 @@ def test_cuda_memory_is_named_by_its_counter(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda _: 17)
     memory = PeakMemory(torch.device("cuda", 0))
     assert (memory.counter, memory.peak_bytes()) == ("allocated", 17)
+
+
+def test_a_system_that_cannot_count_is_missing_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("executor.memory._CLEAR_REFS", Path("/proc/self/absent"))
+    with pytest.raises(MissingError, match=r"/proc/self/absent, which cannot be written here \(.*\); run on Linux"):
+        PeakMemory(torch.device("cpu"))
