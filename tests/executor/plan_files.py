@@ -90,7 +90,7 @@ def plan_file(plan: Plan, hf_config: dict[str, Any] = TINY_LLAMA, workload: Work
     )
     link = Tier(
         name="node",
-        num_devices=8,
+        num_devices=plan.num_ranks,
         link=LinkKind.SHARED_MEMORY,
         bandwidth_bytes_per_s=1e9,
         latency_s=1e-4,
