@@ -13,21 +13,17 @@ from costmodel.spec import (
     Head,
     LayerRun,
     LinkKind,
-    MemoryItem,
     ModelSpec,
     Plan,
     PlanFile,
     Precision,
-    Prediction,
     Recompute,
     Source,
-    StageMemory,
     Tier,
-    TimeTerm,
-    Verdict,
     Workload,
 )
 from costmodel.stacks.native import NATIVE_CPU
+from tests.samples.stand_ins import even_cut, stand_in_plan_file
 
 TINY_LLAMA: dict[str, Any] = {
     "model_type": "llama",
@@ -48,9 +44,7 @@ GLOBAL_BATCH = 8
 
 def tiny_plan(recompute: Recompute = Recompute.NONE, num_blocks: int = 4, **choices: Any) -> Plan:
     """A native plan of the tiny model, its layers cut into equal stages where `cut` is not given."""
-    pp = choices.get("pp", 1)
-    share, rest = divmod(num_blocks + 2, pp)
-    cut = choices.pop("cut", tuple(share + (stage < rest) for stage in range(pp)))
+    cut = choices.pop("cut", even_cut(num_blocks + 2, choices.get("pp", 1)))
     modes = (Recompute.NONE, *[recompute] * num_blocks, Recompute.NONE)
     return Plan(framework="native", cut=cut, recompute_layers=modes, **choices)
 
@@ -96,47 +90,11 @@ def plan_file(plan: Plan, hf_config: dict[str, Any] = TINY_LLAMA, workload: Work
         latency_s=1e-4,
         source=Source.ASSUMED,
     )
-    return PlanFile(
+    return stand_in_plan_file(
+        plan,
         hf_config=hf_config,
         model=model,
         workload=workload or tiny_workload(),
         cluster=ClusterSpec(name="here", device=device, num_devices=plan.num_ranks, tiers=(link,)),
         stack=NATIVE_CPU,
-        profile=None,
-        plan=plan,
-        prediction=_prediction(plan),
-        certificate=None,
-        input_hashes={},
-        versions={},
-        created="2026-01-01T00:00:00+00:00",
-    )
-
-
-def _prediction(plan: Plan) -> Prediction:
-    size_bytes = 1 << 20
-    item = MemoryItem(
-        name="weights",
-        steady_bytes=size_bytes,
-        first_step_bytes=size_bytes,
-        checkpoint_bytes=size_bytes,
-        source=Source.ANALYTIC,
-    )
-    return Prediction(
-        plan_id=plan.plan_id,
-        step_time_s=1.0,
-        step_time_low_s=1e-6,
-        step_time_high_s=1e6,
-        tokens_per_s_per_gpu=1.0,
-        mfu_frac=0.1,
-        bubble_frac=0.0,
-        terms=(TimeTerm(name="compute", time_s=1.0, source=Source.ASSUMED),),
-        stages=tuple(StageMemory(stage=stage, items=(item,)) for stage in range(plan.pp)),
-        peak_memory_bytes=size_bytes,
-        peak_memory_low_bytes=size_bytes,
-        peak_memory_high_bytes=size_bytes,
-        peak_stage=0,
-        memory_limit_bytes=8 << 30,
-        verdict=Verdict.FITS,
-        source=Source.ASSUMED,
-        interval_note="wide enough for any computer",
     )

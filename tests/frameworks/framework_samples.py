@@ -18,13 +18,12 @@ from costmodel.spec import (
     Plan,
     PlanFile,
     Precision,
-    Prediction,
     Recompute,
     Source,
     Tier,
-    Verdict,
     Workload,
 )
+from tests.samples.stand_ins import even_cut, stand_in_plan_file
 
 HF_CONFIG: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
@@ -58,9 +57,7 @@ def sample_workload(global_batch: int = 8, seq_len: int = 128, precision: Precis
 
 def sample_plan(framework: str, num_layers: int = 4, full: tuple[int, ...] = (), **choices: Any) -> Plan:
     """A plan over `num_layers` blocks with an even cut unless `cut` is given; layers in `full` are recomputed."""
-    pp = choices.get("pp", 1)
-    size, rest = divmod(num_layers + 2, pp)
-    even = tuple(size + (stage < rest) for stage in range(pp))
+    even = even_cut(num_layers + 2, choices.get("pp", 1))
     modes = tuple(Recompute.FULL if layer in full else Recompute.NONE for layer in range(num_layers + 2))
     return Plan(**{"framework": framework, "cut": even, "recompute_layers": modes} | choices)
 
@@ -95,39 +92,11 @@ def sample_plan_file(
     hf_config: dict[str, Any] | None = None,
 ) -> PlanFile:
     """A plan file whose prediction and stack play no part in what is tested."""
-    return PlanFile(
+    return stand_in_plan_file(
+        plan,
         hf_config=HF_CONFIG if hf_config is None else hf_config,
         model=model or sample_model(),
         workload=workload or sample_workload(),
         cluster=cluster or sample_cluster(plan.num_ranks),
         stack=stacks.get("megatron-core"),
-        profile=None,
-        plan=plan,
-        prediction=_prediction(plan),
-        certificate=None,
-        input_hashes={},
-        versions={},
-        created="2026-01-01T00:00:00Z",
-    )
-
-
-def _prediction(plan: Plan) -> Prediction:
-    return Prediction(
-        plan_id=plan.plan_id,
-        step_time_s=1.0,
-        step_time_low_s=0.9,
-        step_time_high_s=1.1,
-        tokens_per_s_per_gpu=1.0,
-        mfu_frac=0.4,
-        bubble_frac=0.0,
-        terms=(),
-        stages=(),
-        peak_memory_bytes=1,
-        peak_memory_low_bytes=1,
-        peak_memory_high_bytes=1,
-        peak_stage=0,
-        memory_limit_bytes=80 * 2**30,
-        verdict=Verdict.FITS,
-        source=Source.ASSUMED,
-        interval_note="sample",
     )
