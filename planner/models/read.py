@@ -18,7 +18,7 @@ from costmodel.errors import BadInputError
 from costmodel.spec import DenseBlock, Embedding, Head, LayerRun, ModelSpec
 from costmodel.spec.base import parse_json
 from planner.files import read_text
-from planner.models.families import FAMILIES, MOE_KEYS, NESTED_KEYS, Family
+from planner.models.families import ACTIVATIONS, FAMILIES, MOE_KEYS, NESTED_KEYS, ROPE_TYPES, Family
 from planner.models.presets import preset_names, preset_path
 
 MAX_SIZE = {
@@ -98,6 +98,8 @@ def read_model(hf_config: dict[str, Any], where: str, name: str) -> ModelSpec:
         if hf_config.get(key) not in (None, 0):
             raise BadInputError(f"{where}: {key} is set; remove the key: only plain models can be trained here")
 
+    _check_activation(hf_config, where)
+    _check_rope(hf_config, where)
     assumptions: list[str] = []
     if not hf_config.get("architectures"):
         assumptions.append(f"The class is {family.architecture}, taken from model_type {family.model_type!r}.")
@@ -106,11 +108,14 @@ def read_model(hf_config: dict[str, Any], where: str, name: str) -> ModelSpec:
     vocab = _size(hf_config, "vocab_size", where)
     num_layers = _size(hf_config, "num_hidden_layers", where)
     attention_bias = family.reads_attention_bias and _switch(hf_config, "attention_bias", where)
+    head_dim = _head_dim(hf_config, family, hidden, heads, where, assumptions)
+    if head_dim % 2:
+        raise BadInputError(f"{where}: head_dim is {head_dim}, but rotary position embeddings need an even one")
     block = DenseBlock(
         hidden=hidden,
         num_heads=heads,
         num_kv_heads=_kv_heads(hf_config, family, heads, where, assumptions),
-        head_dim=_head_dim(hf_config, family, hidden, heads, where, assumptions),
+        head_dim=head_dim,
         ffn_hidden=_size(hf_config, "intermediate_size", where),
         qkv_bias=family.qkv_bias or attention_bias,
         output_bias=attention_bias,
@@ -171,6 +176,31 @@ def _family(config: dict[str, Any], where: str) -> Family:
             f"{matches[0].model_type!r}"
         )
     return matches[0]
+
+
+def _check_activation(config: dict[str, Any], where: str) -> None:
+    name = config.get("hidden_act", "silu")
+    if name not in ACTIVATIONS:
+        raise BadInputError(f"{where}: hidden_act is {name!r}, but must be one of {', '.join(ACTIVATIONS)}")
+
+
+def _check_rope(config: dict[str, Any], where: str) -> None:
+    """The keys of rotary position embeddings, older (rope_theta, rope_scaling) and newer (rope_parameters)."""
+    places = [("", config)]
+    for key in ("rope_scaling", "rope_parameters"):
+        inner = config.get(key)
+        if inner is not None and not isinstance(inner, dict):
+            raise BadInputError(f"{where}: {key} is {inner!r}, but must be an object or null")
+        places.append((f"{key}.", inner or {}))
+    for prefix, values in places:
+        theta = values.get("rope_theta")
+        if theta is not None and (type(theta) not in (int, float) or theta <= 0):
+            raise BadInputError(f"{where}: {prefix}rope_theta is {theta!r}, but must be a number above 0")
+        for key in ("rope_type", "type") if prefix else ():
+            if values.get(key) is not None and values[key] not in ROPE_TYPES:
+                raise BadInputError(
+                    f"{where}: {prefix}{key} is {values[key]!r}, but must be one of {', '.join(ROPE_TYPES)}"
+                )
 
 
 def _size(config: dict[str, Any], key: str, where: str) -> int:
