@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,3 +46,13 @@ def planner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
         return Outcome(code, streams.out, streams.err)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def plan_text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A plan file for two ranks of the demo's model, as `solve` writes it."""
+    path = tmp_path_factory.mktemp("solved") / "plan.json"
+    flags = "--gpus 2 --model llama-demo-6m --cluster h100-sxm --precision fp32 --tp 1 --pp 1"
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert run(["solve", *flags.split(), "-o", str(path), "--json"]) == 0
+    return path.read_text()
