@@ -9,7 +9,10 @@ import click
 import pytest
 
 from costmodel import errors
+from costmodel.spec import Measurement, PlanFile, Provenance
+from planner.cli.demonstration import Demonstration, Files, demonstration_object
 from planner.cli.main import COMMANDS, cli
+from planner.clusters.read import load_cluster
 
 QUESTION = {"--gpus", "--model", "--cluster", "--profile", "--framework"}
 WORKLOAD = {"--global-batch", "--seq-len", "--precision", "--optimizer", "--method"}
@@ -58,8 +61,30 @@ CERTIFICATE = {
     "solved",
     "wall_s",
 }
+INFEASIBLE = {"rule", "sentence", "stage", "missing_bytes", "needed", "limit", "nearest"}
+BASELINE = {"name", "rule_of_thumb", "plan"} | PREDICTION
+MEASUREMENT = {
+    "schema",
+    "plan_id",
+    "seed",
+    "losses",
+    "step_times_s",
+    "step_time_median_s",
+    "num_warmup_steps",
+    "peak_memory_bytes",
+    "memory_counter",
+    "predicted_step_time_s",
+    "predicted_step_time_low_s",
+    "predicted_step_time_high_s",
+    "predicted_peak_memory_bytes",
+    "within_interval",
+    "provenance",
+}
+ANSWER = {"plan", "baseline", "baselines", "certificate", "alternatives", "sensitivities", "assumptions", "workload"}
 MODEL = {"params_total", "params_active", "params_by_part", "params_mtp", "num_layers", "hidden", "vocab"}
 
+OTHER_SCHEMA = json.dumps({"schema": "notes/1"})
+DEMO_FILES = ["profile.json", "plan.json", "measurement.json", "report.html"]
 SMALL = ("--gpus", 1, "--model", "llama-demo-6m", "--cluster", "h100-sxm")
 
 
@@ -90,7 +115,9 @@ def test_object_of_solve_and_its_plan_file(planner, tmp_path: Path) -> None:
     assert data.keys() >= PREDICTION | {"plan", "baseline", "certificate", "assumptions", "sensitivities"}
     assert data["plan"].keys() >= PLAN
     assert data["certificate"].keys() >= CERTIFICATE
-    assert data["baseline"].keys() >= {"plan", "step_time_s"}
+    assert data["baseline"].keys() >= BASELINE
+    assert data["baselines"][0] == data["baseline"]
+    assert data.keys() >= ANSWER | {"defaults", "file"}
     assert data["verdict"] == "FITS"
     assert data["step_time_low_s"] <= data["step_time_s"] <= data["step_time_high_s"]
     written = json.loads((tmp_path / "plan.json").read_text())
@@ -101,7 +128,8 @@ def test_object_of_solve_and_its_plan_file(planner, tmp_path: Path) -> None:
 def test_object_of_check(planner) -> None:
     outcome = planner("check", *SMALL, "--tp", 1, "--json")
     assert outcome.code == 0, outcome.stderr
-    assert outcome.json.keys() >= PREDICTION | {"plan", "baseline"}
+    assert outcome.json.keys() >= PREDICTION | ANSWER | {"defaults", "file"}
+    assert outcome.json["baseline"].keys() >= BASELINE
     assert outcome.json["certificate"] is None
 
 
@@ -110,7 +138,7 @@ def test_object_of_a_layout_that_does_not_fit(planner) -> None:
     outcome = planner("check", "--gpus", 1, "--model", "llama-3-70b", "--cluster", "h100-sxm", "--json")
     assert outcome.code == 3
     data = outcome.json
-    assert data.keys() >= {"rule", "stage", "missing_bytes", "nearest"} | PREDICTION
+    assert data.keys() >= INFEASIBLE | PREDICTION | {"defaults"}
     assert data["verdict"] == "DOES_NOT_FIT"
     assert data["missing_bytes"] > 900e9
 
@@ -134,6 +162,147 @@ def test_object_of_show(planner) -> None:
     assert outcome.json.keys() >= MODEL
     assert outcome.json["params_total"] == 8030261248
     assert outcome.json["params_mtp"] == 0
+
+
+def test_objects_of_show_for_what_planner_writes(planner, plan_text: str, measurement: Measurement) -> None:
+    Path("plan.json").write_text(plan_text)
+    Path("measurement.json").write_text(measurement.to_json())
+    Path("cluster.json").write_text(load_cluster("h100-sxm", 8).spec.to_json())
+    plan = planner("show", "plan.json", "--json").json
+    assert plan.keys() >= PREDICTION | ANSWER | {"kind"}
+    assert planner("show", "measurement.json", "--json").json.keys() >= MEASUREMENT | {
+        "kind",
+        "measured_over_predicted",
+    }
+    assert planner("show", "cluster.json", "--json").json.keys() >= {"kind", "device", "num_devices", "tiers"}
+
+
+@pytest.fixture
+def measurement(plan_text: str) -> Measurement:
+    """What a run of two steps on two ranks might have shown."""
+    file = PlanFile.from_json(plan_text, "here")
+    prediction = file.prediction
+    return Measurement(
+        plan_id=file.plan.plan_id,
+        question_id=file.question_id,
+        seed=0,
+        losses=(5.5, 5.4),
+        step_times_s=(0.3, 0.2),
+        num_warmup_steps=1,
+        step_time_median_s=0.2,
+        peak_memory_bytes=(10, 11),
+        memory_counter="resident",
+        predicted_step_time_s=prediction.step_time_s,
+        predicted_step_time_low_s=prediction.step_time_low_s,
+        predicted_step_time_high_s=prediction.step_time_high_s,
+        predicted_peak_memory_bytes=prediction.peak_memory_bytes,
+        provenance=Provenance(
+            device="a CPU", driver="6.1", backend="gloo", versions={}, date="2030", num_ranks=2, threads_per_rank=1
+        ),
+    )
+
+
+def test_measurement_file(measurement: Measurement) -> None:
+    data = json.loads(measurement.to_json())
+    assert data.keys() >= MEASUREMENT
+    assert data["schema"] == "measurement/1"
+    assert len(data["losses"]) == len(data["step_times_s"]) == len(data["peak_memory_bytes"]) == 2
+
+
+def test_object_of_demo(plan_text: str, measurement: Measurement) -> None:
+    file = PlanFile.from_json(plan_text, "here")
+    files = Files(*(Path(name) for name in DEMO_FILES))
+    profile = None  # stands in a file of its own, not in the object
+    data = demonstration_object(Demonstration(profile, file, file, measurement, 90.0), files)
+    assert data.keys() == {"local", "large", "measurement", "within_interval", "wall_s", "files"}
+    assert data["local"].keys() >= PREDICTION | ANSWER
+    assert data["large"].keys() >= PREDICTION | ANSWER
+    assert data["measurement"].keys() >= MEASUREMENT
+    assert data["files"] == DEMO_FILES
+    assert json.loads(json.dumps(data)) == data
+
+
+def test_object_and_folder_of_export(planner, plan_text: str) -> None:
+    Path("plan.json").write_text(plan_text)
+    data = planner("export", "plan.json", "--to", "native", "--json").json
+    assert data.keys() >= {"to", "version", "launcher", "plan_id", "files"}
+    assert data["launcher"] == "torchrun"
+    assert {Path(name).parts[0] for name in data["files"]} == {"export-native"}
+    assert all(Path(name).is_file() for name in data["files"])
+
+
+def test_object_of_report(planner, plan_text: str) -> None:
+    Path("plan.json").write_text(plan_text)
+    assert planner("report", "plan.json", "--json").json.keys() >= {"file", "plan_id", "with_measurement"}
+    assert Path("report.html").is_file()
+
+
+EXAMPLES_OF_EXIT_CODES = [
+    (0, ("show", "llama-3-8b")),
+    (1, ("defect",)),
+    (2, ("solve", "--gpus", 0, "--model", "llama-3-8b", "--cluster", "h100-sxm")),
+    (3, ("check", "--gpus", 1, "--model", "llama-3-70b", "--cluster", "h100-sxm")),
+    (3, ("solve", "--gpus", 1, "--model", "llama-3-70b", "--cluster", "h100-sxm")),
+    (4, ("solve", "--gpus", 8)),
+    (4, ("solve", "--gpus", 8, "--model", "llama-3-8b", "--cluster", "cpu")),
+    (5, ("fails",)),
+]
+
+
+@pytest.mark.parametrize(("code", "arguments"), EXAMPLES_OF_EXIT_CODES)
+def test_exit_codes_by_example(
+    planner, monkeypatch: pytest.MonkeyPatch, code: int, arguments: tuple[object, ...]
+) -> None:
+    def raising(error: Exception) -> click.Command:
+        def command() -> None:
+            raise error
+
+        return click.Command("broken", callback=command)
+
+    # No input leads to a defect or to a failed run at once, so commands that do are put in.
+    broken = {"defect": raising(ZeroDivisionError()), "fails": raising(errors.RunFailedError("rank 1 died"))}
+    known = cli.get_command
+    monkeypatch.setattr(cli, "get_command", lambda context, name: broken.get(name) or known(context, name))
+    outcome = planner(*arguments)
+    assert outcome.code == code, outcome.stderr
+    assert ("Traceback" in outcome.stderr) is (code == 1)
+    assert (code == 0) is (outcome.stderr == "") or code == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("plan.json", ("solve", *SMALL)),
+        ("plan.json", ("check", *SMALL)),
+        ("profile.json", ("profile",)),
+        ("report.html", ("report", "given.json")),
+        ("measurement.json", ("run", "given.json")),
+        ("profile.json", ("demo",)),
+        ("plan.json", ("demo",)),
+        ("measurement.json", ("demo",)),
+        ("report.html", ("demo",)),
+        ("export-native/*", ("export", "given.json", "--to", "native")),
+    ],
+)
+def test_a_file_of_another_schema_is_not_overwritten_without_force(
+    planner, plan_text: str, name: str, arguments: tuple[object, ...]
+) -> None:
+    Path("given.json").write_text(plan_text)
+    if arguments[0] == "export":
+        name = planner(*arguments, "--json").json["files"][0]
+    Path(name).write_text(OTHER_SCHEMA)
+    outcome = planner(*arguments)
+    assert outcome.code == 2
+    assert "--force" in outcome.stderr
+    assert Path(name).read_text() == OTHER_SCHEMA
+
+
+@pytest.mark.parametrize("command", ["solve", "check"])
+def test_with_force_it_is(planner, command: str) -> None:
+    Path("plan.json").write_text(OTHER_SCHEMA)
+    assert planner(command, *SMALL, "--force").code == 0
+    assert json.loads(Path("plan.json").read_text())["schema"] == "plan_file/1"
+    assert planner(command, *SMALL).code == 0  # and a plan file is replaced without it
 
 
 def test_help_of_every_command(planner) -> None:
