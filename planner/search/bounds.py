@@ -14,30 +14,21 @@ from costmodel.spec import Recompute
 from costmodel.terms import host
 
 
-def block_bottleneck_s(mesh: Mesh, prices: Sequence[LayerPrice], num_recomputed: int = 0) -> float:
-    """What the stage with the most blocks needs for one micro-batch, wherever it is and however the model is cut.
-
-    Some stage holds at least its share of the blocks, rounded up. `num_recomputed` blocks of every stage, or all that
-    it has, are recomputed.
-    """
-    blocks = prices[1:-1]
-    most_blocks = -(-len(blocks) // mesh.pp)
-    pass_s = min(price.forward_s + price.backward_s for price in blocks)
-    again_s = min(price.recompute_s for price in blocks)
-    return most_blocks * pass_s + min(num_recomputed, most_blocks) * again_s
-
-
-def mesh_lower_bound_s(setting: Setting, mesh: Mesh, prices: Sequence[LayerPrice]) -> float:
-    """The larger of two bounds on the step, without recomputation.
+def mesh_lower_bound_s(setting: Setting, mesh: Mesh, prices: Sequence[LayerPrice], num_recomputed: int = 0) -> float:
+    """The larger of two bounds on the step, where every stage recomputes `num_recomputed` blocks, or all that it has.
 
     The pipeline bound of the schedule on the total and on the stage that must take longest, plus what the first
     stage, which holds the embedding and ends last, does once per step; and the work of all stages, averaged, since no
-    stage ends before its own work is done.
+    stage ends before its own work is done. Some stage holds at least its share of the blocks, rounded up.
     """
-    total_s = _total_s(prices)
+    blocks, head = prices[1:-1], prices[-1]
+    most_blocks = -(-len(blocks) // mesh.pp)
+    again_s = min(price.recompute_s for price in blocks)
+    total_s = _total_s(prices) + min(num_recomputed, len(blocks)) * again_s
     outside_s = sum(price.outside_s for price in prices)
-    head_s = prices[-1].forward_s + prices[-1].backward_s
-    bottleneck_s = max(total_s / mesh.pp, block_bottleneck_s(mesh, prices), head_s)
+    most_blocks_s = most_blocks * min(price.forward_s + price.backward_s for price in blocks)
+    most_blocks_s += min(num_recomputed, most_blocks) * again_s
+    bottleneck_s = max(total_s / mesh.pp, most_blocks_s, head.forward_s + head.backward_s)
     pipeline_s = SCHEDULES[mesh.schedule].any_cut_bound_s(total_s, bottleneck_s, mesh.pp, mesh.num_microbatches)
     average_s = (mesh.num_microbatches * total_s + outside_s) / mesh.pp
     return max(pipeline_s + prices[0].outside_s, average_s) + host.per_step(setting).after_s

@@ -16,7 +16,7 @@ from costmodel.predict import predict_priced
 from costmodel.setting import Mesh, Setting
 from costmodel.spec import Plan, Recompute, Schedule
 from planner.frameworks import registry
-from planner.job import Job
+from planner.job import Job, Layout
 
 
 @dataclass(frozen=True)
@@ -101,3 +101,18 @@ def fastest(
 
     fitting = (one for one in tried if fits(one) and counts(one.plan))
     return min(fitting, key=lambda one: one.step_time_s, default=None)
+
+
+def obeys(job: Job, fixed: Layout, plan: Plan) -> bool:
+    """Whether `plan` is one of those that the fixed choices leave; a choice without effect on it is obeyed if the
+    framework can express it."""
+    for name, value in fixed.fixed().items():
+        if name == "schedule" and plan.pp == 1:
+            continue
+        if name == "zero" and plan.dp == 1:
+            named = plan.model_copy(update={"zero": value})
+            if registry.get(job.framework).refusal(job.model, job.workload, named) is not None:
+                return False
+        elif getattr(plan, name) != value:
+            return False
+    return True

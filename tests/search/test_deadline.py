@@ -6,7 +6,7 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
-from brute_force import fastest, try_all
+from brute_force import fastest, obeys, try_all
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search_samples import AMPLE_BYTES, block, cluster, job, jobs, model, with_memory
@@ -42,20 +42,30 @@ def mesh_search(of: Job, until: Deadline, **choices) -> MeshSearch:
 
 
 @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(of=jobs(frameworks=("native", "megatron")), num_looks=st.integers(0, 150), tightness=st.floats(0, 1))
-def test_wherever_it_strikes_the_answer_is_true(ticking, of: Job, num_looks: int, tightness: float) -> None:
+@given(
+    of=jobs(frameworks=("native", "megatron")),
+    fixed=st.sampled_from([Layout(), Layout(), Layout(tp=1), Layout(zero=0, micro_batch=1), Layout(recompute="full")]),
+    num_looks=st.integers(0, 150),
+    tightness=st.floats(0, 1),
+)
+def test_wherever_it_strikes_the_answer_is_true(
+    ticking, of: Job, fixed: Layout, num_looks: int, tightness: float
+) -> None:
     tried = try_all(of)
     needs = sorted(one.peak_high_bytes for one in tried)
     small = with_memory(of, needs[int(tightness * (len(needs) - 1))] if needs else AMPLE_BYTES)
-    best = fastest(tried, small.cluster.device.memory_limit_bytes)
-    answer = solve(small, Layout(), time_limit_s=float(num_looks))
+    limit_bytes = small.cluster.device.memory_limit_bytes
+    best, best_in_space = fastest(tried, limit_bytes), fastest(tried, limit_bytes, lambda plan: obeys(of, fixed, plan))
+    answer = solve(small, fixed, time_limit_s=float(num_looks))
     if answer.plan_file is None:
-        assert answer.infeasible.rule == "time_limit" or best is None
+        assert answer.infeasible.rule == "time_limit" or best_in_space is None
         return
     prediction, certificate = answer.plan_file.prediction, answer.plan_file.certificate
     assert prediction.verdict is Verdict.FITS
     assert 0 < certificate.lower_bound_s <= best.step_time_s * (1 + 1e-9)
     assert certificate.gap_frac == pytest.approx(1 - certificate.lower_bound_s / prediction.step_time_s, abs=1e-12)
+    bound_in_space_s = prediction.step_time_s * (1 - certificate.gap_in_space_frac)
+    assert bound_in_space_s <= best_in_space.step_time_s * (1 + 1e-9)
     assert certificate.pruned + certificate.solved <= certificate.considered
 
 
