@@ -11,9 +11,9 @@ class OutOfTime(Exception):  # noqa: N818 -- not an error: the search ends with 
     """Raised where the deadline has passed in the middle of some work; the search catches it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Deadline:
-    """A moment of the monotonic clock; infinity where time is not limited."""
+    """A moment of the monotonic clock, ordered by time; infinity where time is not limited."""
 
     end_s: float = math.inf
 
@@ -41,3 +41,6 @@ class Deadline:
         """Raises OutOfTime once the deadline has passed."""
         if self.passed:
             raise OutOfTime
+
+
+NEVER = Deadline()

@@ -16,11 +16,14 @@ from planner.frameworks.framework import Framework
 from planner.job import Job, Layout, setting_of
 from planner.search.best_first import Found, search
 from planner.search.candidates import Candidate, find_candidates
-from planner.search.deadline import Deadline
+from planner.search.deadline import NEVER, Deadline
 from planner.search.shortage import describe
 
 MAX_GROWTH = 64
 """More than this many times the GPUs are not tried."""
+
+LOOK_FOR_S = 20.0
+"""A hint is not worth a longer search: the fastest plan found until then is taken, proven or not."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +35,13 @@ class Nearest:
 
 
 def nearest_plan(
-    job: Job, fixed: Layout, *, allow_tight: bool = False, least_changes: int = 0, deadline: Deadline | None = None
+    job: Job, fixed: Layout, *, allow_tight: bool = False, least_changes: int = 0, deadline: Deadline = NEVER
 ) -> Nearest | None:
     """The nearest plan that changes at least `least_changes` of the choices in `fixed`; then twice the GPUs, and so on.
 
-    None where none of it helps, or where the deadline passes before a plan is found.
+    None where none of it helps, or where the deadline, at most LOOK_FOR_S from now, passes before a plan is found.
     """
-    deadline = deadline or Deadline()
+    deadline = min(deadline, Deadline.after(LOOK_FOR_S))
     plan = _on_cluster(job, fixed, allow_tight, least_changes, deadline)
     if plan is not None:
         return Nearest(plan, _changes(fixed, plan) or "with the other choices free")

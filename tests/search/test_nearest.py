@@ -12,8 +12,9 @@ from search_samples import block, cluster, job, jobs, model, with_memory
 
 from costmodel.predict import predict
 from costmodel.spec import MemoryItem, Plan, Recompute, Schedule, Source, StageMemory, Verdict
-from planner.check import plan_of_layout
+from planner.check import check, plan_of_layout
 from planner.job import Job, Layout
+from planner.search import nearest as nearest_module
 from planner.search.nearest import changed
 from planner.search.shortage import MOMENTS, memory_shortage
 from planner.search.solve import solve
@@ -135,3 +136,13 @@ def test_the_moments_are_those_of_the_stage() -> None:
         assert max(moment.of_stage(stage) for moment in MOMENTS) == stage.peak_bytes
         for moment in MOMENTS:
             assert moment.of_stage(stage) == sum(moment.of_item(item) for item in stage.items)
+
+
+def test_the_hint_has_a_limit_of_its_own_and_the_reason_stands_without_it(monkeypatch) -> None:
+    of, layout = job(model((block(num_kv_heads=4), 4)), cluster(8), global_batch=8), Layout(tp=8)
+    reason = check(of, layout).infeasible
+    assert reason.nearest is not None
+    monkeypatch.setattr(nearest_module, "LOOK_FOR_S", 0.0)
+    bare = check(of, layout).infeasible
+    assert bare.nearest is None
+    assert reason.sentence.startswith(bare.sentence)
