@@ -16,6 +16,7 @@ from costmodel.terms import (
     optimizer,
     saved_bytes,
     tensor_dispatch,
+    tied_table,
     tp_collectives,
     zero_traffic,
 )
@@ -40,6 +41,7 @@ def price_layer(view: LayerView) -> LayerPrice:
     passes = tuple(price for price in (*compute, exposed, dispatch, around) if price.forward_s or price.backward_s)
     steps = (
         zero_traffic.per_step(view, backward_s),
+        tied_table.price(view),
         optimizer.price(view),
     )
     saved = saved_bytes.saved(view)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from costmodel.spec import (
     ClusterSpec,
+    Head,
     Layer,
     ModelSpec,
     Plan,
@@ -86,8 +87,17 @@ class LayerView:
 
     @property
     def num_params(self) -> int:
-        """Parameters of the layer on one tensor-parallel rank, before ZeRO shards them."""
-        return self.layer.num_params(self.mesh.tp)
+        """Parameters of the layer on one tensor-parallel rank, before ZeRO shards them.
+
+        A head whose table is tied to that of the embedding holds a copy of it where the two are on different stages.
+        """
+        return self.layer.num_params(self.mesh.tp) + (self.copied_table_params if isinstance(self.layer, Head) else 0)
+
+    @property
+    def copied_table_params(self) -> int:
+        """Parameters, on one tensor-parallel rank, of the table that the first and the last stage both hold."""
+        head = self.setting.model.head
+        return head.table_params(self.mesh.tp) if head.tied and self.mesh.pp > 1 else 0
 
     @property
     def activation_bytes(self) -> int:

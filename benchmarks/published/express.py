@@ -105,8 +105,6 @@ def _unsayable(row: Row) -> str | None:
         return "blocks that the stages do not divide"
     if row.tp > 1 and not row.sp:
         return "tensor parallelism without sequence parallelism, or not stated"
-    if row.pp > 1 and row.tied_embeddings:
-        return "tied embeddings in a pipeline"
     if row.framework.startswith("InternEvo") and row.zero_group is None:
         return "ranks over which ZeRO-1 shards not stated"
     if row.zero_group not in (None, "all", str(row.dp)):

@@ -2,5 +2,5 @@
 
 `gemm`, `attention` and `elementwise` price the passes of a layer from its operations; where the profile timed the
 layer, `measured_layer` takes their place. `host`, `tp_collectives`, `tensor_dispatch` and `zero_traffic` add what
-surrounds the passes, `optimizer` and `pipeline_transfer` what happens beside them.
+surrounds the passes, `tied_table`, `optimizer` and `pipeline_transfer` what happens beside them.
 """

@@ -47,8 +47,8 @@ HEAD = Head(vocab=10, hidden=8)
 LARGE_BYTES = 10**9
 
 
-def model(num_blocks: int = 2, block: DenseBlock = BLOCK, **changes: Any) -> ModelSpec:
-    runs = (LayerRun(layer=EMBEDDING), LayerRun(layer=block, count=num_blocks), LayerRun(layer=HEAD))
+def model(num_blocks: int = 2, block: DenseBlock = BLOCK, head: Head = HEAD, **changes: Any) -> ModelSpec:
+    runs = (LayerRun(layer=EMBEDDING), LayerRun(layer=block, count=num_blocks), LayerRun(layer=head))
     return ModelSpec(**{"name": "tiny", "architecture": "LlamaForCausalLM", "runs": runs} | changes)
 
 

@@ -79,7 +79,6 @@ def test_a_stated_network_replaces_that_of_the_preset() -> None:
         ({"recompute": "selective"}, "recomputation of parts of a layer"),
         ({"pp": 5}, "blocks that the stages do not divide"),
         ({"tp": 2, "sp": None}, "tensor parallelism without sequence parallelism, or not stated"),
-        ({"pp": 2, "tied_embeddings": True}, "tied embeddings in a pipeline"),
         ({"zero_group": "2"}, "ZeRO-1 over a part of the data-parallel ranks"),
         ({"notes": "attention-backend=unfused"}, "attention without a fused kernel"),
     ],

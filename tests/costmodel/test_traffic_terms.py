@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, profile, setting, spread, stack, view
+from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, model, profile, setting, spread, stack, view
 
 from costmodel.spec import ClusterSpec, DeviceKind, DispatchSample, OptimizerSample, Source
-from costmodel.terms import optimizer, tensor_dispatch, tp_collectives, zero_traffic
+from costmodel.terms import optimizer, tensor_dispatch, tied_table, tp_collectives, zero_traffic
 from costmodel.terms.pipeline_transfer import transfer
 
 ms = 1e-3
@@ -129,6 +129,21 @@ def test_pipeline_transfer_sends_one_slice_to_the_next_stage():
     mesh = view(BLOCK, tp=2, dp=2, pp=2, micro_batch=2).mesh
     assert transfer(setting(cluster=cluster(8)), mesh).time_s == pytest.approx(10.64 * ms)
     assert transfer(setting(), view(BLOCK).mesh).time_s == 0
+
+
+def test_a_tied_table_in_a_pipeline_is_on_both_ends_and_reduced_between_them():
+    # 10 x 8 parameters on the first and again on the last of 2 stages. Gradients of 320 bytes over 2 ranks in the
+    # node: 2 x (1 ms + 160 bytes at 1e6) = 2.32 ms on either stage; blocks have no part in it.
+    tied = HEAD.model_copy(update={"tied": True})
+    here = setting(model=model(head=tied))
+    apart, together = view(tied, here, pp=2), view(tied, here)
+    assert (apart.num_params, together.num_params) == (88, 8)
+    assert view(EMBEDDING, here, pp=2).num_params == 80
+    assert tied_table.price(apart).after_s == pytest.approx(2.32 * ms)
+    assert tied_table.price(view(EMBEDDING, here, pp=2)).after_s == pytest.approx(2.32 * ms)
+    assert tied_table.price(view(BLOCK, here, pp=2)).after_s == 0
+    assert tied_table.price(together).after_s == 0
+    assert tied_table.price(view(HEAD, pp=2)).after_s == 0
 
 
 def test_tensor_dispatch_is_paid_by_blocks_that_are_split():

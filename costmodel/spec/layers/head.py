@@ -20,8 +20,11 @@ class Head(Spec):
 
     def num_params(self, tp: int = 1) -> int:
         """Parameters held by each of `tp` ranks, not counting a table tied to the embedding."""
-        table = 0 if self.tied else -(-self.vocab // tp) * self.hidden
-        return table + self.hidden
+        return self.hidden + (0 if self.tied else self.table_params(tp))
+
+    def table_params(self, tp: int = 1) -> int:
+        """Parameters of the vocabulary's table on each of `tp` ranks, wherever they are counted."""
+        return -(-self.vocab // tp) * self.hidden
 
     def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
         """Work of one rank. The loss moves each logit 2.5 times forward and twice backward in four bytes.
