@@ -9,7 +9,7 @@ from costmodel.spec import Infeasible, ModelSpec, Plan, Workload
 DIVISIBILITY = (divisibility.batch, divisibility.heads, divisibility.kv_heads, divisibility.ffn, divisibility.seq_len)
 """What a price rests on. The vocabulary is not among it: shards of it are padded."""
 
-MAX_PASSES = 2**17
+MAX_PASSES = 2**16
 """Micro-batches times stages of a step that is simulated pass by pass; far above any plan in use."""
 
 

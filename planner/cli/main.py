@@ -106,7 +106,7 @@ def _usage_sentence(error: click.ClickException) -> str:
 
 
 def say(sentence: str) -> None:
-    """One line on stderr. Control characters of a file name or value do not reach the terminal, nor its whole length."""
+    """One line on stderr, of bounded length and without the control characters of a file name or value."""
     line = "".join(character if character.isprintable() else "?" for character in " ".join(sentence.split()))
     if len(line) > MAX_SENTENCE_CHARS:
         # What is wrong stands first and what would do last; the value at fault is what makes a sentence long.

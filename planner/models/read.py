@@ -22,7 +22,7 @@ from planner.models.families import ACTIVATIONS, FAMILIES, MOE_KEYS, NESTED_KEYS
 from planner.models.presets import preset_names, preset_path
 
 MAX_SIZE = {
-    "num_hidden_layers": 10_000,
+    "num_hidden_layers": 1_000,
     "hidden_size": 2**20,
     "intermediate_size": 2**23,
     "num_attention_heads": 2**14,

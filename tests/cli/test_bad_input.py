@@ -18,6 +18,22 @@ SMALL = ("--model", "llama-demo-6m", *H100)
         (("solve", "--gpus", 8, "--profile", "p.json"), 4, "planner profile -o p.json"),
         (("solve", "--gpus", 0, *SMALL), 2, "--gpus is 0"),
         (("check", "--gpus", -3, *SMALL), 2, "--gpus is -3"),
+        (("solve", "--gpus", 10**9, *SMALL), 2, "--gpus is 1000000000, but must be a whole number from 1 to 1000000"),
+        (("solve", "--gpus", "1" * 5000, *SMALL), 2, "is not a valid integer"),
+        (("solve", "--gpus", "8.0", *SMALL), 2, "'8.0' is not a valid integer"),
+        (("solve", "--gpus", "\x1b[2J\u202e", *SMALL), 2, "is not a valid integer"),
+        (("solve", "--gpus", 8, "--model", "\x1b[2J\nx", *H100), 2, "--model ?[2J x: neither a preset"),
+        (("solve", "--gpus", 8, "--model", "m" * 100_000, *H100), 2, "presets: "),
+        (("solve", "--gpus", 8, "--model", "/dev/zero", *H100), 2, "is not a file"),
+        (("solve", "--gpus", 8, "--model", "llama-3-8b", "--cluster", "/dev/zero"), 2, "is not a file"),
+        (("solve", "--gpus", 8, "--profile", "/dev/zero"), 2, "is not a file"),
+        (("solve", "--gpus", 8, *SMALL, "--global-batch", 10**18), 2, "--global-batch is 1000000000000000000"),
+        (("solve", "--gpus", 8, *SMALL, "--time-limit", "nan"), 2, "--time-limit is nan"),
+        (("check", "--gpus", 8, *SMALL, "--tp", 10**12), 2, "--tp is 1000000000000, but must be"),
+        (("check", "--gpus", 8, *SMALL, "--micro-batch", -1), 2, "--micro-batch is -1"),
+        (("solve", "--gpus", 8, *SMALL, "-o", "x" * 300), 2, "file name too long"),
+        (("show", ""), 2, "neither"),
+        (("show", "/dev/zero"), 2, "is not a file"),
         (("solve", "--gpus", 8, "--model", "llama-demo-6m"), 2, "--cluster is missing"),
         (("solve", "--gpus", 8, *H100), 2, "--model is missing"),
         (("solve", "--gpus", 8, "--model", "missing.json", *H100), 2, "missing.json"),
@@ -69,6 +85,8 @@ def test_one_sentence_and_the_right_code(
     assert named in outcome.stderr
     assert outcome.stderr.startswith("planner: ")
     assert outcome.stderr.count("\n") == 1
+    assert len(outcome.stderr) < 2100
+    assert "\x1b" not in outcome.stderr
     assert outcome.stdout == ""
     assert list(tmp_path.iterdir()) == []
 
@@ -122,6 +140,13 @@ def test_a_batch_that_does_not_divide(planner) -> None:
     outcome = planner("check", "--gpus", 7, *SMALL, "--global-batch", 16, "--dp", 7, "--json")
     assert outcome.code == 3
     assert "16" in outcome.json["sentence"]
+
+
+def test_a_batch_of_a_billion_sequences_on_one_gpu_is_answered_at_once(planner) -> None:
+    batch = 2**31 - 1  # a prime, so that no larger micro-batch divides it
+    outcome = planner("check", "--gpus", 1, *SMALL, "--global-batch", batch, "--json")
+    assert outcome.code == 3
+    assert (outcome.json["rule"], outcome.json["needed"]) == ("num_passes", batch)
 
 
 def test_seven_gpus_are_a_legal_number(planner) -> None:
