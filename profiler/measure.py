@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from costmodel.errors import MissingError
 from costmodel.host import provenance_here
-from costmodel.spec import LayerSample, Profile, Provenance
+from costmodel.spec import Profile, Provenance
 from profiler.collectives import collective_samples
 from profiler.contract import LayerFactory, ProfileRequest, RankLauncher
 from profiler.dispatch import dispatch_sample
@@ -22,7 +22,7 @@ from profiler.optimizer import load_optimizer, optimizer_samples
 from profiler.rank import RankReport, Tell, measure_rank
 
 NOISY_FRAC = 0.5
-"""Distance from the 10th to the 90th percentile, as a share of the median, above which the user is warned."""
+"""Variation of repeated times above which the user is warned: intervals then exceed 25 % to either side."""
 TIMEOUT_BASE_S, TIMEOUT_PER_BUDGET = 600.0, 30.0
 """A model that is slow for its budget still gets its 5 rounds; after this long something hangs."""
 
@@ -72,8 +72,6 @@ def measure(
     collectives = collective_samples(first.collective_cases, [report.collective_times for report in reports])
     rates = kernel_rates(first.kernel_cases, [report.kernel_times for report in reports])
     samples = layer_samples(first.layer_cases, first.saved_bytes, [report.layer_times for report in reports], request)
-    if notify is not None and (warning := noise_warning(samples)):
-        notify(warning)
     dispatch = None
     if first.dispatch_tp is not None:
         dispatch = dispatch_sample(first.dispatch_tp, [report.dispatch_times for report in reports])
@@ -87,19 +85,20 @@ def measure(
         dispatch=dispatch,
         provenance=_provenance(request, first, links),
     )
+    if notify is not None and (warning := noise_warning(profile)):
+        notify(warning)
     on_progress(1.0, "done")
     return profile
 
 
-def noise_warning(samples: Sequence[LayerSample]) -> str | None:
-    """A sentence if the passes of the layers vary too much for a good prediction, weighted by their time; else None."""
-    spreads = [spread for sample in samples for spread in (sample.forward, sample.backward)]
-    frac = sum(spread.high_s - spread.low_s for spread in spreads) / sum(spread.median_s for spread in spreads)
+def noise_warning(profile: Profile) -> str | None:
+    """A sentence if the repeated times of the layers vary too much for a good prediction; else None."""
+    frac = profile.variation_frac
     if frac <= NOISY_FRAC:
         return None
     return (
         f"the machine is busy: repeated times of a layer vary by {frac:.0%} of their median (10th to 90th percentile), "
-        "so predictions from this profile will be off; measure again on an idle machine"
+        "so predictions from this profile have wide intervals; measure again on an idle machine"
     )
 
 

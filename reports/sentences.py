@@ -9,6 +9,8 @@ from costmodel.spec import Certificate, DeviceKind, Plan, PlanFile, Prediction, 
 AXIS_WORDS = {"tp": "tensor", "cp": "context", "ep": "expert", "pp": "pipeline", "dp": "data"}
 SCHEDULE_WORDS = {Schedule.GPIPE: "GPipe", Schedule.ONE_F_ONE_B: "1F1B"}
 VERDICT_WORDS = {Verdict.FITS: "FITS", Verdict.TIGHT: "TIGHT", Verdict.DOES_NOT_FIT: "DOES NOT FIT"}
+ROUNDING_FRAC = 1e-6
+"""A gap below this is the rounding of times to whole ticks in the solver."""
 
 
 def devices(plan_file: PlanFile, count: int) -> str:
@@ -94,7 +96,7 @@ def proof(certificate: Certificate | None) -> str:
     if certificate is None:
         return "This layout was given, not searched for: nothing is claimed about how near it is to the best one."
     bound, gap = units.format_seconds(certificate.lower_bound_s), units.format_frac(certificate.gap_frac)
-    if certificate.gap_frac == 0:
+    if certificate.gap_frac < ROUNDING_FRAC:
         claim = f"Proven the best plan for this cost model: no plan of the space takes less than {bound}."
     else:
         claim = f"Proven within {gap} of the best plan for this cost model: none takes less than {bound}."

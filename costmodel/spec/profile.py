@@ -110,3 +110,13 @@ class Profile(Document):
     dispatch: DispatchSample | None = None
     """None where nothing was split, or where the added time was lost in the noise."""
     provenance: Provenance
+
+    @property
+    def variation_frac(self) -> float:
+        """How far the repeated times of a layer lie apart: 10th to 90th percentile over the median, weighted by time.
+
+        It says how steady the machine was while it was measured. 0 where no layer was timed.
+        """
+        spreads = [spread for sample in self.layers for spread in (sample.forward, sample.backward)]
+        total_s = sum(spread.median_s for spread in spreads)
+        return sum(spread.high_s - spread.low_s for spread in spreads) / total_s if spreads else 0.0

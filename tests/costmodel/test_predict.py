@@ -13,9 +13,9 @@ from costmodel_samples import BLOCK, cluster, layer_sample, mesh, model, plan, p
 
 from costmodel.layer_price import price_layer, price_layers
 from costmodel.predict import WAIT_TERM, predict, stage_memories, timeline_of
-from costmodel.spec import Schedule, Source, Verdict
+from costmodel.spec import Schedule, Source, Spread, Verdict
 from costmodel.terms import attention, elementwise, gemm, zero_traffic
-from costmodel.uncertainty import TIME_FRAC, memory_bounds_bytes, time_frac
+from costmodel.uncertainty import TIME_FRAC, WIDEST_FRAC, memory_bounds_bytes, note, time_frac
 
 ms = 1e-3
 FORWARD, BACKWARD = 0.128 + 2 * 6.528 + 1.296, 0.192 + 2 * 13.12 + 1.984
@@ -183,3 +183,15 @@ def test_bounds_follow_from_the_sources_of_the_terms():
     # 5 of 186 ms are assumed: more than 1 %, so no better word may stand for the whole.
     assert prediction.source is Source.ASSUMED
     assert predict(model(), workload(global_batch=3), cluster(1), stack(), plan()).source is Source.ANALYTIC
+
+
+@pytest.mark.parametrize(("low_s", "high_s", "half_frac"), [(0.9, 1.1, None), (0.8, 1.6, 0.4), (0.5, 9.0, WIDEST_FRAC)])
+def test_an_unsteady_machine_widens_what_was_measured_on_it(low_s, high_s, half_frac):
+    # Half of the way from the 10th to the 90th percentile: (1.6 - 0.8) / 2 = 0.4, where that is more than usual.
+    passes = Spread(median_s=1.0, low_s=low_s, high_s=high_s, num_samples=9)
+    sample = layer_sample(BLOCK, 1.0, 1.0, 0).model_copy(update={"forward": passes, "backward": passes})
+    timed = profile(sample)
+    for source in (Source.MEASURED, Source.FITTED):
+        assert time_frac([(2.0, source)], timed) == pytest.approx(half_frac or TIME_FRAC[source])
+    assert time_frac([(2.0, Source.ANALYTIC)], timed) == TIME_FRAC[Source.ANALYTIC]
+    assert ("lie apart" in note(timed)) == (half_frac is not None)

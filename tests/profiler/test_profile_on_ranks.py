@@ -9,7 +9,7 @@ import pytest
 import torch
 from small_layers import SmallLayers
 
-from costmodel.spec import Collective, DenseBlock, DeviceKind, LayerSample, LinkKind, Precision, Profile, Source
+from costmodel.spec import Collective, DenseBlock, DeviceKind, LayerSample, LinkKind, Precision, Profile, Source, Spread
 from executor.ranks import run_ranks
 from profiler.contract import ProfileRequest
 from profiler.measure import measure, noise_warning
@@ -128,19 +128,21 @@ def test_one_rank_joins_nothing(measured: Measured) -> None:
 
 
 def test_a_noisy_profile_is_named_as_one(measured: Measured) -> None:
-    steady = [
-        item.model_copy(
-            update={
-                name: getattr(item, name).model_copy(update={"low_s": median, "high_s": median})
-                for name in ("forward", "backward")
-                for median in [getattr(item, name).median_s]
-            }
-        )
-        for item in measured.profile.layers
-    ]
+    steady = measured.profile.model_copy(update={"layers": tuple(map(_steady, measured.profile.layers))})
+    assert steady.variation_frac == 0
     assert noise_warning(steady) is None
-    noisy = [
-        item.model_copy(update={"backward": item.backward.model_copy(update={"high_s": 10 * item.backward.median_s})})
-        for item in steady
-    ]
+    noisy = steady.model_copy(update={"layers": tuple(map(_noisy, steady.layers))})
     assert "vary by" in (noise_warning(noisy) or "")
+
+
+def _steady(sample: LayerSample) -> LayerSample:
+    return sample.model_copy(update={name: _spread(getattr(sample, name), 1) for name in ("forward", "backward")})
+
+
+def _noisy(sample: LayerSample) -> LayerSample:
+    return sample.model_copy(update={"backward": _spread(sample.backward, 10)})
+
+
+def _spread(of: Spread, high: float) -> Spread:
+    """Never faster than the median, and at most `high` times as slow."""
+    return of.model_copy(update={"low_s": of.median_s, "high_s": high * of.median_s})
