@@ -41,6 +41,13 @@ class LayerFactory(Protocol):
         """
         ...
 
+    def build_fully_sharded_block(self, index: int, device: torch.device) -> nn.Module:
+        """Layer `index`, a block, sharded over all ranks of the default group as ZeRO-3 does, in fp32.
+
+        It gathers its weights before each pass and scatters its gradients after backward; (b, s, h) to (b, s, h).
+        """
+        ...
+
     def example_input(
         self, index: int, micro_batch: int, seq_len: int, device: torch.device, dtype: torch.dtype
     ) -> Tensor:

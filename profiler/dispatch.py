@@ -9,24 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 
-from costmodel.spec import DispatchSample, Spread
+from costmodel.spec import DispatchSample
 from profiler.contract import LayerFactory, ProfileRequest
+from profiler.differences import BLOCK, pass_times, spread_of_differences
 from profiler.rounds import Times
 from profiler.stopwatch import stopwatch
 
 TOKENS_PER_RANK = 8
 COLLECTIVES_PER_PASS = 2
 """All-gathers, and as many reduce-scatters: around attention and around the feed-forward network."""
-BLOCK = 1
-"""Index of the first block."""
-LEAST_S = 1e-9
-"""A difference may fall below zero in a noisy round; a time may not."""
 
 
 class DispatchTimer:
@@ -44,46 +39,22 @@ class DispatchTimer:
 
     def visit(self) -> list[float]:
         """One round: seconds that dispatch adds forward and backward; in a noisy round perhaps below zero."""
-        split, plain = self._passes(self._split, self._part), self._passes(self._plain, self._whole)
+        split = pass_times(self._split, self._part, self._watch)
+        plain = pass_times(self._plain, self._whole, self._watch)
+        part, whole = torch.zeros_like(self._part).flatten(), torch.zeros_like(self._whole).flatten()
         dist.barrier()
         self._watch.mark()
         for _ in range(COLLECTIVES_PER_PASS):
-            dist.all_gather_single(self._whole.flatten(), self._part.flatten(), group=self._group)
-            dist.reduce_scatter_single(self._part.flatten(), self._whole.flatten(), group=self._group)
+            dist.all_gather_single(whole, part, group=self._group)
+            dist.reduce_scatter_single(part, whole, group=self._group)
         self._watch.mark()
         (collectives_s,) = self._watch.read()
         return [ours - alone - collectives_s for ours, alone in zip(split, plain, strict=True)]
 
-    def _passes(self, block: nn.Module, values: Tensor) -> list[float]:
-        """Seconds forward and backward."""
-        inputs = values.detach().requires_grad_()
-        dist.barrier()
-        self._watch.mark()
-        output = block(inputs)
-        self._watch.mark()
-        torch.autograd.backward(output, torch.ones_like(output))
-        self._watch.mark()
-        return self._watch.read()
-
 
 def dispatch_sample(tp: int, times_by_rank: Sequence[Times]) -> DispatchSample | None:
-    """The sample from the rounds of all ranks, each of shape (rounds, 2); None where the median is not above zero."""
-    spreads = [_spread([times[:, item] for times in times_by_rank]) for item in range(2)]
-    if None in spreads:
+    """The sample from the rounds of all ranks, each of shape (rounds, 2); None where a median is not above zero."""
+    forward, backward = (spread_of_differences([times[:, item] for times in times_by_rank]) for item in range(2))
+    if forward is None or backward is None:
         return None
-    forward, backward = spreads
     return DispatchSample(tp=tp, forward=forward, backward=backward)
-
-
-def _spread(times_by_rank: Sequence[Times]) -> Spread | None:
-    """Median of the slowest rank, 10th and 90th percentile over all."""
-    median = max(float(np.median(times)) for times in times_by_rank)
-    if median <= LEAST_S:
-        return None
-    low, high = np.percentile(np.concatenate(list(times_by_rank)), (10, 90))
-    return Spread(
-        median_s=median,
-        low_s=max(LEAST_S, min(float(low), median)),
-        high_s=max(float(high), median),
-        num_samples=len(times_by_rank[0]),
-    )

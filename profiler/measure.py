@@ -12,6 +12,7 @@ from costmodel.host import provenance_here
 from costmodel.spec import Profile, Provenance
 from profiler.collectives import collective_samples
 from profiler.contract import LayerFactory, ProfileRequest, RankLauncher
+from profiler.differences import BLOCK
 from profiler.dispatch import dispatch_sample
 from profiler.host import host_memory
 from profiler.kernels import kernel_rates
@@ -20,6 +21,7 @@ from profiler.links import GpuLinks, detect_links
 from profiler.machine import Machine, cluster
 from profiler.optimizer import load_optimizer, optimizer_samples
 from profiler.rank import RankReport, Tell, measure_rank
+from profiler.sharding import sharding_sample
 
 NOISY_FRAC = 0.5
 """Variation of repeated times above which the user is warned: intervals then exceed 25 % to either side."""
@@ -75,6 +77,10 @@ def measure(
     dispatch = None
     if first.dispatch_tp is not None:
         dispatch = dispatch_sample(first.dispatch_tp, [report.dispatch_times for report in reports])
+    sharding = None
+    if request.num_ranks > 1:
+        num_params = request.model.layers[BLOCK].num_params()
+        sharding = sharding_sample(num_params, [report.sharding_times for report in reports])
     profile = Profile(
         hf_config=dict(request.hf_config),
         model=request.model,
@@ -83,6 +89,7 @@ def measure(
         collectives=collectives,
         optimizer=optimizer_samples(first.param_counts, [report.optimizer_times for report in reports]),
         dispatch=dispatch,
+        sharding=sharding,
         provenance=_provenance(request, first, links),
     )
     if notify is not None and (warning := noise_warning(profile)):

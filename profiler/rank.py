@@ -22,6 +22,7 @@ from profiler.kernels import KernelCase, KernelTimer
 from profiler.layers import LayerCase, LayerTimer
 from profiler.optimizer import OptimizerTimer, parameter_counts
 from profiler.rounds import RoundPolicy, Times, run_rounds
+from profiler.sharding import ShardingTimer
 from profiler.stopwatch import stopwatch
 
 EXTRA_MEMORY_FRAC = 0.2
@@ -70,6 +71,8 @@ class RankReport:
     dispatch_tp: int | None
     """Ranks over which a block was split; None where none was."""
     dispatch_times: Times
+    sharding_times: Times
+    """Empty on a single rank."""
     device: DeviceReport | None
     """None on CPU."""
     num_threads: int
@@ -106,6 +109,8 @@ def measure_rank(
     dispatch_tp = min((tp for tp in request.tp_degrees if tp > 1), default=None)
     if dispatch_tp is not None:
         timers["dispatch of sharded tensors"] = DispatchTimer(request, layers, dispatch_tp, device)
+    if dist.get_world_size() > 1:
+        timers["copies around sharded weights"] = ShardingTimer(request, layers, device)
 
     times = dict(zip(timers, _take_turns(timers, request.budget_s, device, tell), strict=True))
     return RankReport(
@@ -120,6 +125,7 @@ def measure_rank(
         optimizer_times=times["optimizer steps"],
         dispatch_tp=dispatch_tp,
         dispatch_times=times.get("dispatch of sharded tensors", np.empty((0, 0))),
+        sharding_times=times.get("copies around sharded weights", np.empty((0, 0))),
         device=_describe(device) if device.type == "cuda" else None,
         num_threads=torch.get_num_threads(),
         backend=dist.get_backend(),

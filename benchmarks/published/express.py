@@ -39,8 +39,9 @@ PRESETS = {
     "B200-180GB": "b200",
 }
 
-OLD_EAGER = NATIVE_CUDA.model_copy(update={"recompute_stops_early": False})
-"""The eager stack of 2023: PyTorch before 2.1 and reentrant checkpointing repeat whole blocks."""
+OLD_EAGER = NATIVE_CUDA.model_copy(update={"recompute_stops_early": False, "copies_around_sharded_weights": False})
+"""The eager stack of 2023: PyTorch before 2.1 and reentrant checkpointing repeat whole blocks, and FSDP1 and DeepSpeed
+shard flat buffers."""
 
 STACKS: tuple[tuple[str, SoftwareStack | None], ...] = (
     ("MaxText", None),

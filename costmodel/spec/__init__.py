@@ -25,6 +25,7 @@ from costmodel.spec.profile import (
     OptimizerSample,
     Profile,
     Provenance,
+    ShardingSample,
     Spread,
 )
 from costmodel.spec.stack import SoftwareStack
@@ -64,6 +65,7 @@ __all__ = [
     "RefusedPlan",
     "Schedule",
     "Sensitivity",
+    "ShardingSample",
     "SoftwareStack",
     "Source",
     "Spec",

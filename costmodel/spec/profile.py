@@ -79,6 +79,18 @@ class DispatchSample(Spec):
     backward: Spread
 
 
+class ShardingSample(Spec):
+    """What surrounds the collectives of ZeRO for a block of `num_params`: copies and host work, without the
+    collectives themselves."""
+
+    num_params: int = Field(gt=0)
+    num_ranks: int = Field(ge=2)
+    forward: Spread
+    """Around the all-gather of the weights before a forward pass."""
+    backward: Spread
+    """Around the all-gather before and the reduce-scatter of the gradients after a backward pass."""
+
+
 class Provenance(Spec):
     """On what and with what the measurement was made."""
 
@@ -109,6 +121,8 @@ class Profile(Document):
     optimizer: tuple[OptimizerSample, ...]
     dispatch: DispatchSample | None = None
     """None where nothing was split, or where the added time was lost in the noise."""
+    sharding: ShardingSample | None = None
+    """None on a single rank, or where the added time was lost in the noise."""
     provenance: Provenance
 
     @property

@@ -41,6 +41,8 @@ class SoftwareStack(Document):
     """Share of the ZeRO-3 traffic of a micro-batch that hides behind its compute."""
     reduces_whole_gradients_each_microbatch: bool
     """Whether ZeRO-0 without a pipeline reduces gradients after every micro-batch instead of once per step."""
+    copies_around_sharded_weights: bool
+    """Whether ZeRO copies each layer's weights and gradients out of and into buffers of the collectives (FSDP2)."""
     recompute_stops_early: bool
     """Whether repeating a block ends with the last tensor that backward needs: its last multiplication and the
     reduce-scatter behind it are then not repeated."""

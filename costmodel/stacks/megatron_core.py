@@ -22,6 +22,7 @@ MEGATRON_CORE = SoftwareStack(
     grad_reduce_overlap_frac=0.54,
     param_gather_overlap_frac=0.54,
     reduces_whole_gradients_each_microbatch=False,
+    copies_around_sharded_weights=False,
     recompute_stops_early=False,
     launch_s_per_layer=0.25e-3,
     tensor_dispatch_s_per_pass=None,

@@ -24,6 +24,7 @@ NATIVE_CUDA = SoftwareStack(
     grad_reduce_overlap_frac=0.2,
     param_gather_overlap_frac=0.2,
     reduces_whole_gradients_each_microbatch=False,
+    copies_around_sharded_weights=True,
     recompute_stops_early=True,
     launch_s_per_layer=1e-3,
     tensor_dispatch_s_per_pass=0.0,

@@ -22,6 +22,7 @@ TORCHTITAN = SoftwareStack(
     grad_reduce_overlap_frac=0.2,
     param_gather_overlap_frac=0.2,
     reduces_whole_gradients_each_microbatch=True,
+    copies_around_sharded_weights=True,
     recompute_stops_early=False,
     launch_s_per_layer=0.25e-3,
     tensor_dispatch_s_per_pass=None,

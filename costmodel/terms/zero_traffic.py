@@ -16,6 +16,7 @@ from costmodel.collectives import collective_time
 from costmodel.price import PassPrice, StepPrice, Timed
 from costmodel.setting import LayerView
 from costmodel.spec import Collective, Source
+from costmodel.terms import sharding_copies
 
 TERM = "data-parallel traffic"
 
@@ -54,12 +55,15 @@ def _reduces_each_microbatch(view: LayerView) -> bool:
 
 
 def _reduce(view: LayerView) -> Timed:
-    op = Collective.ALL_REDUCE if view.mesh.zero == 0 else Collective.REDUCE_SCATTER
-    return _dp(view, op, view.setting.stack.grad_bytes_per_param)
+    bytes_per_param = view.setting.stack.grad_bytes_per_param
+    if view.mesh.zero == 0:
+        return _dp(view, Collective.ALL_REDUCE, bytes_per_param)
+    return _dp(view, Collective.REDUCE_SCATTER, bytes_per_param) + sharding_copies.around_scatter(view)
 
 
 def _gather(view: LayerView) -> Timed:
-    return _dp(view, Collective.ALL_GATHER, view.setting.workload.precision.bytes)
+    bytes_per_param = view.setting.workload.precision.bytes
+    return _dp(view, Collective.ALL_GATHER, bytes_per_param) + sharding_copies.around_gather(view)
 
 
 def _dp(view: LayerView, op: Collective, bytes_per_param: int) -> Timed:

@@ -107,6 +107,7 @@ def stack(**changes: Any) -> SoftwareStack:
         "logits_bytes_per_logit": {Precision.BF16: 4.0, Precision.FP32: 8.0},
         "grad_reduce_overlap_frac": 0.0,
         "param_gather_overlap_frac": 0.0,
+        "copies_around_sharded_weights": False,
         "recompute_stops_early": False,
         "launch_s_per_layer": 0.0,
         "tensor_dispatch_s_per_pass": 0.0,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, model, profile, setting, spread, stack, view
 
-from costmodel.spec import ClusterSpec, DeviceKind, DispatchSample, OptimizerSample, Source
-from costmodel.terms import optimizer, tensor_dispatch, tied_table, tp_collectives, zero_traffic
+from costmodel.price import Timed
+from costmodel.spec import ClusterSpec, DeviceKind, DispatchSample, OptimizerSample, ShardingSample, Source
+from costmodel.terms import optimizer, sharding_copies, tensor_dispatch, tied_table, tp_collectives, zero_traffic
 from costmodel.terms.pipeline_transfer import transfer
 
 ms = 1e-3
@@ -69,6 +70,33 @@ def test_zero_traffic_without_overlap(pp, zero, forward_s, backward_s, before_s,
     assert (passes.forward_s, passes.backward_s) == pytest.approx((forward_s, backward_s))
     assert (step.before_s, step.after_s) == pytest.approx((before_s, after_s))
     assert passes.recompute_s == 0
+
+
+def test_copies_around_the_collectives_of_zero_are_taken_as_timed():
+    # Timed for the block's 592 parameters over 4 ranks: 5 ms around a gather, 12 around gather and scatter. A head of 88
+    # parameters takes 88 / 592 of it.
+    timed = profile().model_copy(
+        update={
+            "sharding": ShardingSample(num_params=592, num_ranks=4, forward=spread(5 * ms), backward=spread(12 * ms))
+        }
+    )
+    here = setting(profile=timed, stack=stack(copies_around_sharded_weights=True))
+    passes = zero_traffic.per_microbatch(view(BLOCK, here, dp=4, zero=3), 1.0, 2.0)
+    assert passes.forward_s == pytest.approx(GATHER_S + 5 * ms)
+    assert passes.backward_s == pytest.approx(GATHER_S + SCATTER_S + 12 * ms)
+    step = zero_traffic.per_step(view(BLOCK, here, dp=4, zero=1), 2.0)
+    assert (step.before_s, step.after_s) == pytest.approx((GATHER_S + 5 * ms, SCATTER_S + 7 * ms))
+    block, head = view(BLOCK, here, dp=4, zero=1), view(HEAD, here, dp=4, zero=1)
+    assert sharding_copies.around_gather(block) == Timed(5 * ms, Source.MEASURED)
+    assert sharding_copies.around_gather(head).time_s == pytest.approx(5 * ms * 88 / 592)
+    assert sharding_copies.around_gather(head).source is Source.FITTED
+    for without in (
+        view(BLOCK, here, dp=4),
+        view(BLOCK, here, zero=1),
+        view(BLOCK, setting(profile=timed), dp=4, zero=1),
+        view(BLOCK, setting(stack=here.stack), dp=4, zero=1),
+    ):
+        assert sharding_copies.around_scatter(without).time_s == 0
 
 
 @pytest.mark.parametrize(("pp", "each"), [(1, True), (2, False)])

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed._functional_collectives import all_gather_tensor_autograd, reduce_scatter_tensor_autograd
 from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import fully_shard
 from torch.nn import functional
 
 from costmodel.spec import DenseBlock, Embedding, Head, LayerRun, ModelSpec
@@ -87,6 +88,11 @@ class SmallLayers:
         layer = self.model.layers[index]
         assert isinstance(layer, DenseBlock)
         return Split(Block(layer, mesh.size()), mesh).to(device)
+
+    def build_fully_sharded_block(self, index: int, device: torch.device) -> nn.Module:
+        block = self.build_layer(index, 1, device, torch.float32)
+        fully_shard(block)
+        return block
 
     def example_input(
         self, index: int, micro_batch: int, seq_len: int, device: torch.device, dtype: torch.dtype
