@@ -73,8 +73,8 @@ def test_zero_traffic_without_overlap(pp, zero, forward_s, backward_s, before_s,
 
 
 def test_copies_around_the_collectives_of_zero_are_taken_as_timed():
-    # Timed for the block's 592 parameters over 4 ranks: 5 ms around a gather, 12 ms around gather and scatter. A head of
-    # 88 parameters takes 88 / 592 of it.
+    # Timed for the block's 592 parameters over 4 ranks: 5 ms around a gather, 12 ms around gather and scatter. The
+    # head's 88 parameters take 88 / 592 of it.
     timed = profile().model_copy(
         update={
             "sharding": ShardingSample(num_params=592, num_ranks=4, forward=spread(5 * ms), backward=spread(12 * ms))
