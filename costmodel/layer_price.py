@@ -36,7 +36,7 @@ def price_layer(view: LayerView) -> LayerPrice:
     compute = _compute(view)
     exposed = tp_collectives.price(view)
     forward_s, backward_s = sum(price.forward_s for price in compute), sum(price.backward_s for price in compute)
-    dispatch = tensor_dispatch.price(view, forward_s, backward_s)
+    dispatch = tensor_dispatch.price(view, forward_s, backward_s, sum(price.recompute_s for price in compute))
     around = zero_traffic.per_microbatch(view, forward_s, backward_s)
     passes = tuple(price for price in (*compute, exposed, dispatch, around) if price.forward_s or price.backward_s)
     steps = (
@@ -83,8 +83,9 @@ def _as_measured(view: LayerView, sample: LayerSample, computed: tuple[PassPrice
     """The measured passes; what recomputation repeats is the share that the formulas give to it."""
     forward_s = sample.forward.median_s
     repeated_s = None
-    if any(price.repeated_s is not None for price in computed):
-        repeated_s = forward_s * sum(price.recompute_s for price in computed) / sum(p.forward_s for p in computed)
+    whole_s, again_s = sum(price.forward_s for price in computed), sum(price.recompute_s for price in computed)
+    if again_s < whole_s:
+        repeated_s = forward_s * again_s / whole_s
     term = measured_layer.TERMS[view.layer.kind]
     return PassPrice(term, forward_s, sample.backward.median_s, Source.MEASURED, repeated_s)
 
@@ -92,4 +93,4 @@ def _as_measured(view: LayerView, sample: LayerSample, computed: tuple[PassPrice
 def _from_operations(view: LayerView) -> tuple[PassPrice, ...]:
     device = tuple(term(view) for term in COMPUTE_TERMS)
     forward_s, backward_s = sum(price.forward_s for price in device), sum(price.backward_s for price in device)
-    return (*device, host.price(view, forward_s, backward_s))
+    return (*device, host.price(view, forward_s, backward_s, sum(price.recompute_s for price in device)))

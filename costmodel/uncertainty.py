@@ -9,9 +9,9 @@ assumed     0.50         a convention, shown with the sensitivity: a link that n
                          two; never narrower than what rests on published figures
 memory      0.12         published peaks of allocated memory: holds 80 % of them (same file)
 
-A profile says itself how steady its machine was. Where repeated times varied more than the half-widths of measured and
-fitted shares allow, these take half of the distance between their 10th and 90th percentile: a run may meet any of what
-the profile has met.
+A profile says itself how steady its machine was. Where repeated times varied by more than the half-widths of measured
+and fitted shares allow, these take half of the distance between their 10th and 90th percentile: the median over a run's
+steps moves less than single rounds do, but a machine whose speed wanders may have wandered by that much.
 
 The half-widths from published runs give each source of runs the same weight; docs/accuracy.md says how they were
 found, and what they cover of a source that took no part.

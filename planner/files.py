@@ -54,7 +54,11 @@ def read_document(path: Path, kind: type[DocumentType], what: str) -> DocumentTy
 
 
 def read_plan_file(path: Path) -> PlanFile:
-    """The answer of `solve` or `check` in `path`; raises BadInputError, also where its parts contradict each other."""
+    """The answer of `solve` or `check` in `path`.
+
+    Raises BadInputError, also where the prediction is of another plan, or the plan cannot be one of the model, batch
+    and cluster beside it.
+    """
     file = read_document(path, PlanFile, "plan file")
     setting = Setting(file.model, file.workload, file.cluster, file.stack, file.profile)
     wrong = contradiction(setting, file.plan)

@@ -90,7 +90,7 @@ class ProfileRequest:
     seq_len: int
     precision: Precision
     tp_degrees: tuple[int, ...]
-    """Each divides heads, key-value heads, feed-forward width and vocabulary, and is at most `num_ranks`."""
+    """Each divides heads, key-value heads, feed-forward width, vocabulary and `num_ranks`."""
     budget_s: float = 20.0
     """Time for the repeated measurements. A slow model takes longer: every figure rests on at least 5 rounds."""
     published: Device | None = None
@@ -124,10 +124,8 @@ class ProfileRequest:
             raise BadInputError(f"seq_len is {self.seq_len}, but {self.model.name} takes at most {longest} tokens")
 
     def _check_tp(self, tp: int) -> None:
-        if not 1 <= tp <= self.num_ranks:
-            raise BadInputError(
-                f"tp degree {tp} cannot be profiled on {self.num_ranks} ranks; give 1 to {self.num_ranks}"
-            )
+        if tp < 1 or self.num_ranks % tp:
+            raise BadInputError(f"tp degree {tp} does not divide the {self.num_ranks} ranks; give a divisor of them")
         sizes = [("vocab", self.model.vocab)]
         for block in dict.fromkeys(self.model.blocks):
             sizes += [(name, getattr(block, name)) for name in ("num_heads", "num_kv_heads", "ffn_hidden")]

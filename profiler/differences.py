@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from costmodel.spec import Spread
-from profiler.rounds import Times
+from profiler.rounds import Times, spread_of_ranks
 from profiler.stopwatch import Stopwatch
 
 BLOCK = 1
@@ -31,18 +31,6 @@ def pass_times(block: nn.Module, values: Tensor, watch: Stopwatch) -> list[float
     return watch.read()
 
 
-def spread_of_differences(times_by_rank: Sequence[Times]) -> Spread | None:
-    """Median over the rounds of the slowest rank, 10th and 90th percentile over all ranks.
-
-    None where the median is not above zero: what is sought is then lost in the noise.
-    """
-    median = max(float(np.median(times)) for times in times_by_rank)
-    if median <= LEAST_S:
-        return None
-    low, high = np.percentile(np.concatenate(list(times_by_rank)), (10, 90))
-    return Spread(
-        median_s=median,
-        low_s=max(LEAST_S, min(float(low), median)),
-        high_s=max(float(high), median),
-        num_samples=len(times_by_rank[0]),
-    )
+def spread_of_differences(times_by_rank: Sequence[Times]) -> Spread:
+    """As `spread_of_ranks`; what noise has pushed below zero counts as next to nothing."""
+    return spread_of_ranks([np.maximum(times, LEAST_S) for times in times_by_rank])

@@ -52,9 +52,7 @@ class DispatchTimer:
         return [ours - alone - collectives_s for ours, alone in zip(split, plain, strict=True)]
 
 
-def dispatch_sample(tp: int, times_by_rank: Sequence[Times]) -> DispatchSample | None:
-    """The sample from the rounds of all ranks, each of shape (rounds, 2); None where a median is not above zero."""
+def dispatch_sample(tp: int, times_by_rank: Sequence[Times]) -> DispatchSample:
+    """The sample from the rounds of all ranks, each of shape (rounds, 2)."""
     forward, backward = (spread_of_differences([times[:, item] for times in times_by_rank]) for item in range(2))
-    if forward is None or backward is None:
-        return None
     return DispatchSample(tp=tp, forward=forward, backward=backward)

@@ -78,7 +78,7 @@ def measure(
     if first.dispatch_tp is not None:
         dispatch = dispatch_sample(first.dispatch_tp, [report.dispatch_times for report in reports])
     sharding = None
-    if request.num_ranks > 1:
+    if first.sharding_times.size:
         num_params = request.model.layers[BLOCK].num_params()
         sharding = sharding_sample(num_params, [report.sharding_times for report in reports])
     profile = Profile(

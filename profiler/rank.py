@@ -17,16 +17,18 @@ import torch.distributed as dist
 
 from profiler.collectives import CollectiveCase, CollectiveTimer, affordable, collective_cases, slowest
 from profiler.contract import LayerFactory, ProfileRequest
+from profiler.differences import BLOCK
 from profiler.dispatch import DispatchTimer
 from profiler.kernels import KernelCase, KernelTimer
 from profiler.layers import LayerCase, LayerTimer
 from profiler.optimizer import OptimizerTimer, parameter_counts
 from profiler.rounds import RoundPolicy, Times, run_rounds
-from profiler.sharding import ShardingTimer
+from profiler.sharding import ShardingTimer, needed_bytes
 from profiler.stopwatch import stopwatch
 
 EXTRA_MEMORY_FRAC = 0.2
-"""Share of the memory of a rank that message buffers, and again parameters of the optimizer, may take."""
+"""Share of the memory of a rank that message buffers may take, and again parameters of the optimizer, a split block and
+a sharded one."""
 COLLECTIVES_FRAC = 0.3
 """Share of the time budget that collectives may take; larger messages are left out where they would take more."""
 FEWEST_ROUNDS = 8
@@ -69,10 +71,10 @@ class RankReport:
     param_counts: list[int]
     optimizer_times: Times
     dispatch_tp: int | None
-    """Ranks over which a block was split; None where none was."""
+    """Ranks over which a block was split; None where none was, or where it would take too much memory."""
     dispatch_times: Times
     sharding_times: Times
-    """Empty on a single rank."""
+    """Empty on a single rank, or where a block would take too much memory."""
     device: DeviceReport | None
     """None on CPU."""
     num_threads: int
@@ -106,10 +108,12 @@ def measure_rank(
     counts = parameter_counts(request.model, extra_bytes)
     timers["optimizer steps"] = OptimizerTimer(counts, request.model.hidden, device)
 
-    dispatch_tp = min((tp for tp in request.tp_degrees if tp > 1), default=None)
+    block = request.model.layers[BLOCK]
+    splits = [tp for tp in request.tp_degrees if tp > 1 and needed_bytes(block.num_params(tp)) <= extra_bytes]
+    dispatch_tp = min(splits, default=None)
     if dispatch_tp is not None:
         timers["dispatch of sharded tensors"] = DispatchTimer(request, layers, dispatch_tp, device)
-    if dist.get_world_size() > 1:
+    if dist.get_world_size() > 1 and needed_bytes(block.num_params()) <= extra_bytes:
         timers["copies around sharded weights"] = ShardingTimer(request, layers, device)
 
     times = dict(zip(timers, _take_turns(timers, request.budget_s, device, tell), strict=True))

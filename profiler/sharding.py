@@ -19,6 +19,14 @@ from profiler.rounds import Times
 from profiler.stopwatch import stopwatch
 
 TOKENS = 8
+COPIES = 6
+"""Of the block's parameters in fp32 that are alive at once: weights and gradients of the plain block, the gathered
+weights and whole gradients of the sharded one, the buffer of the collective and that of the bare one."""
+
+
+def needed_bytes(num_params: int) -> int:
+    """Memory of a rank that timing a block of `num_params` takes."""
+    return COPIES * torch.float32.itemsize * num_params
 
 
 class ShardingTimer:
@@ -50,9 +58,7 @@ class ShardingTimer:
         return [sharded[0] - plain[0] - gather_s, sharded[1] - plain[1] - gather_s - scatter_s]
 
 
-def sharding_sample(num_params: int, times_by_rank: Sequence[Times]) -> ShardingSample | None:
-    """The sample from the rounds of all ranks, each of shape (rounds, 2); None where a median is not above zero."""
+def sharding_sample(num_params: int, times_by_rank: Sequence[Times]) -> ShardingSample:
+    """The sample from the rounds of all ranks, each of shape (rounds, 2)."""
     forward, backward = (spread_of_differences([times[:, item] for times in times_by_rank]) for item in range(2))
-    if forward is None or backward is None:
-        return None
     return ShardingSample(num_params=num_params, num_ranks=len(times_by_rank), forward=forward, backward=backward)

@@ -120,9 +120,9 @@ class Profile(Document):
     collectives: tuple[CollectiveSample, ...]
     optimizer: tuple[OptimizerSample, ...]
     dispatch: DispatchSample | None = None
-    """None where nothing was split, or where the added time was lost in the noise."""
+    """None where no block was split."""
     sharding: ShardingSample | None = None
-    """None on a single rank, or where the added time was lost in the noise."""
+    """None where no block was sharded."""
     provenance: Provenance
 
     @property

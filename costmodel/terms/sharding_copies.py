@@ -10,7 +10,7 @@ from costmodel.price import Timed
 from costmodel.setting import LayerView
 from costmodel.spec import ShardingSample, Source
 
-NOTHING = Timed(0.0, Source.MEASURED)
+NOTHING = Timed(0.0, Source.ANALYTIC)
 
 
 def around_gather(view: LayerView) -> Timed:
@@ -37,6 +37,5 @@ def _sample(view: LayerView) -> ShardingSample | None:
 
 
 def _scaled(view: LayerView, sample: ShardingSample, time_s: float) -> Timed:
-    """In proportion to the layer's parameters."""
-    exact = (view.num_params, view.mesh.dp) == (sample.num_params, sample.num_ranks)
-    return Timed(time_s * view.num_params / sample.num_params, Source.MEASURED if exact else Source.FITTED)
+    """In proportion to the layer's parameters. It was timed as a difference, so it counts as fitted."""
+    return Timed(time_s * view.num_params / sample.num_params, Source.FITTED)

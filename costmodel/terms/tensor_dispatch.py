@@ -5,13 +5,15 @@ from __future__ import annotations
 from costmodel.price import PassPrice
 from costmodel.setting import LayerView
 from costmodel.spec import DenseBlock, DeviceKind, Source
-from costmodel.terms.host import soft_maximum
+from costmodel.terms.host import device_time_s, soft_maximum
 
 TERM = "dispatch of sharded tensors"
 
 
-def price(view: LayerView, compute_forward_s: float, compute_backward_s: float) -> PassPrice:
+def price(view: LayerView, compute_forward_s: float, compute_backward_s: float, compute_repeated_s: float) -> PassPrice:
     """What dispatch adds to passes of `compute_*_s`: as the profile timed it, else a constant of the stack.
+
+    `compute_repeated_s` is the part of the forward pass that recomputation repeats; all of its dispatch is repeated.
 
     Where host and compute share the cores nothing hides it. A GPU works on while the host dispatches: there only as
     much shows as the soft maximum of compute and host time grows by.
@@ -28,12 +30,18 @@ def price(view: LayerView, compute_forward_s: float, compute_backward_s: float) 
             profile.dispatch.backward.median_s,
             Source.FITTED,
         )
-    if device.kind is DeviceKind.CUDA:
+    if device.kind is DeviceKind.CUDA and max(forward_s, backward_s) > 0:
         launch_s = view.setting.stack.launch_s_per_layer
-        forward_s = _shown_s(compute_forward_s, launch_s, forward_s)
-        backward_s = _shown_s(compute_backward_s, launch_s, backward_s)
+        return PassPrice(
+            TERM,
+            _shown_s(compute_forward_s, launch_s, forward_s),
+            _shown_s(compute_backward_s, launch_s, backward_s),
+            source,
+            _shown_s(compute_repeated_s, launch_s, forward_s),
+        )
     return PassPrice(TERM, forward_s, backward_s, source)
 
 
 def _shown_s(compute_s: float, launch_s: float, dispatch_s: float) -> float:
-    return soft_maximum(compute_s, launch_s + dispatch_s) - soft_maximum(compute_s, launch_s)
+    """What dispatch adds to a pass that is already the soft maximum of its device time and its launching."""
+    return soft_maximum(device_time_s(compute_s, launch_s), launch_s + dispatch_s) - compute_s

@@ -106,18 +106,20 @@ def test_elementwise_traffic_of_an_eager_stack_leaves_the_fp32_logits_alone():
 def test_host_adds_the_soft_maximum():
     # Equal device and host time t: (2 t^6)^(1/6) - t = (2^(1/6) - 1) t. Twice the host time: (1 + 64)^(1/6) t - t.
     launching = setting(stack=stack(launch_s_per_layer=2.0))
-    price = host.price(view(BLOCK, launching), 2.0, 1.0)
+    price = host.price(view(BLOCK, launching), 2.0, 1.0, 1.0)
     assert price.forward_s == pytest.approx(2 * (2 ** (1 / 6) - 1))
     assert price.backward_s == pytest.approx(65 ** (1 / 6) - 1)
+    # Half of the device time is repeated, with all of the launching.
+    assert price.recompute_s == pytest.approx(65 ** (1 / 6) - 1)
     assert price.source is Source.ASSUMED
 
 
 def test_host_adds_nothing_to_a_slow_device_and_nothing_to_embedding_and_head():
     launching = setting(stack=stack(launch_s_per_layer=1.0))
-    assert host.price(view(BLOCK, launching), 100.0, 100.0).forward_s == pytest.approx(0, abs=1e-9)
-    assert host.price(view(EMBEDDING, launching), 0.1, 0.1).forward_s == pytest.approx(0)
-    assert host.price(view(HEAD, launching), 0.1, 0.1).backward_s == pytest.approx(0)
-    assert host.price(view(BLOCK), 0.0, 0.0).forward_s == 0
+    assert host.price(view(BLOCK, launching), 100.0, 100.0, 100.0).forward_s == pytest.approx(0, abs=1e-9)
+    assert host.price(view(EMBEDDING, launching), 0.1, 0.1, 0.1).forward_s == pytest.approx(0)
+    assert host.price(view(HEAD, launching), 0.1, 0.1, 0.1).backward_s == pytest.approx(0)
+    assert host.price(view(BLOCK), 0.0, 0.0, 0.0).forward_s == 0
 
 
 def test_host_time_per_step_is_the_stacks():

@@ -29,26 +29,19 @@ LLAMA = {
 
 
 def test_the_slowest_rank_decides_and_a_time_never_falls_below_zero() -> None:
-    # Forward medians 2 and 3; backward medians 4 and 1. Of all forward values the 10th percentile is below zero.
-    first, second = np.array([[-9.0, 4.0], [2.0, 4.0], [2.0, 4.0]]), np.array([[3.0, 1.0]] * 3)
-    sample = dispatch_sample(2, [first, second])
-    assert sample is not None
-    assert (sample.forward.median_s, sample.backward.median_s) == (3.0, 4.0)
-    assert sample.forward.low_s == LEAST_S
-    assert sample.forward.num_samples == 3
+    # Forward medians 2 and 3; backward medians 4 and below zero. The 10th percentile of forward is below zero too.
+    first, second = np.array([[-9.0, 4.0], [2.0, 4.0], [2.0, 4.0]]), np.array([[3.0, -1.0]] * 3)
+    dispatch, sharding = dispatch_sample(2, [first, second]), sharding_sample(100, [first, second])
+    for sample in (dispatch, sharding):
+        assert (sample.forward.median_s, sample.backward.median_s) == (3.0, 4.0)
+        assert sample.forward.low_s > 0
+        assert sample.forward.num_samples == 3
+    assert dispatch.tp == 2
+    assert (sharding.num_params, sharding.num_ranks) == (100, 2)
 
 
-def test_what_is_lost_in_the_noise_is_no_sample() -> None:
-    lost = [np.array([[1.0, -1.0]] * 3)] * 2
-    assert dispatch_sample(2, lost) is None
-    assert sharding_sample(100, lost) is None
-
-
-def test_a_sharded_block_is_noted_with_its_size_and_ranks() -> None:
-    sample = sharding_sample(100, [np.array([[1.0, 2.0]] * 3)] * 2)
-    assert sample is not None
-    assert (sample.num_params, sample.num_ranks) == (100, 2)
-    assert (sample.forward.median_s, sample.backward.median_s) == (1.0, 2.0)
+def test_what_is_lost_in_the_noise_takes_next_to_nothing() -> None:
+    assert dispatch_sample(2, [np.array([[1.0, -1.0]] * 3)]).backward.median_s == LEAST_S
 
 
 @pytest.mark.parametrize(("tp_degrees", "timed"), [((1, 2), True), ((1,), False)])
@@ -69,11 +62,9 @@ def test_splitting_and_sharding_take_time_of_their_own(tp_degrees: tuple[int, ..
     dispatch, sharding = profile.dispatch, profile.sharding
     assert sharding is not None
     assert sharding.num_params == request.model.blocks[0].num_params()
-    assert 1e-5 < sharding.forward.median_s < 1
-    assert 1e-5 < sharding.backward.median_s < 1
     assert (dispatch is not None) == timed
     if dispatch is not None:
-        # Dozens of operations, each of which Python must look at: more than 0.1 ms, and less than a second.
+        # Dozens of operations, each of which Python must look at, forward and again backward.
         assert dispatch.tp == 2
-        assert 1e-4 < dispatch.forward.median_s < 1
-        assert 1e-4 < dispatch.backward.median_s < 1
+        assert dispatch.forward.median_s > LEAST_S
+        assert dispatch.backward.median_s > LEAST_S
