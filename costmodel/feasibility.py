@@ -10,7 +10,7 @@ DIVISIBILITY = (divisibility.batch, divisibility.heads, divisibility.kv_heads, d
 """What a price rests on. The vocabulary is not among it: shards of it are padded."""
 
 MAX_PASSES = 2**16
-"""Micro-batches times stages of a step that is simulated pass by pass; far above any plan in use."""
+"""Micro-batches times stages of a step that is simulated pass by pass, which takes seconds beyond this."""
 
 
 def contradiction(setting: Setting, plan: Plan) -> Infeasible | None:

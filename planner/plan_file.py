@@ -16,7 +16,8 @@ from costmodel.spec import (
     RefusedPlan,
     Sensitivity,
 )
-from planner.job import Job
+from costmodel.terms import tensor_dispatch
+from planner.job import Job, setting_of
 
 DISTRIBUTIONS = ("parallelism-planner", "ortools", "pydantic")
 """What decides the numbers of a plan."""
@@ -50,8 +51,18 @@ def make_plan_file(
         baselines=baselines,
         refused=refused,
         sensitivities=sensitivities,
-        assumptions=job.first_line,
+        assumptions=(*job.first_line, *_left_out(job, plan)),
         input_hashes=job.input_hashes,
         versions=versions,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def _left_out(job: Job, plan: Plan) -> tuple[str, ...]:
+    """What the step time does not hold, in sentences."""
+    if tensor_dispatch.is_left_out(setting_of(job), plan.tp):
+        return (
+            f"The host time of dispatching sharded tensors with tp {plan.tp} is not in the step time: no profile of "
+            f"{job.cluster.device.name} says how long it takes.",
+        )
+    return ()

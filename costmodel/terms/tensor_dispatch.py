@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from costmodel.price import PassPrice
-from costmodel.setting import LayerView
+from costmodel.setting import LayerView, Setting
 from costmodel.spec import DenseBlock, DeviceKind, Source
 from costmodel.terms.host import device_time_s, soft_maximum
 
@@ -40,6 +40,15 @@ def price(view: LayerView, compute_forward_s: float, compute_backward_s: float, 
             _shown_s(compute_repeated_s, launch_s, forward_s),
         )
     return PassPrice(TERM, forward_s, backward_s, source)
+
+
+def is_left_out(setting: Setting, tp: int) -> bool:
+    """Whether there is dispatch to pay for, but neither a profile nor the stack says how much."""
+    return (
+        tp > 1
+        and setting.stack.tensor_dispatch_s_per_pass == 0
+        and (setting.profile is None or setting.profile.dispatch is None)
+    )
 
 
 def _shown_s(compute_s: float, launch_s: float, dispatch_s: float) -> float:

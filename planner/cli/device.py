@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from costmodel.errors import BadInputError, MissingError
+from costmodel.errors import BadInputError, MissingError, RunFailedError
 from costmodel.spec import Device, DeviceKind, ModelSpec, Precision
 from planner.clusters.read import published_cluster
 
@@ -69,24 +69,33 @@ def gpus_here() -> tuple[Gpu, ...]:
 
     Asked of CUDA itself, which heeds CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER where NVML numbers the GPUs of the
     whole machine; and in a process of its own, since no rank can be forked from one that has opened CUDA.
-    Raises MissingError where CUDA does not start.
+    Raises MissingError where CUDA does not say, whether it refuses, hangs or ends the process that asks.
     """
     from executor.ranks import run_ranks
 
-    return run_ranks(_describe_gpus, 1, timeout_s=CUDA_START_TIMEOUT_S)[0]
+    try:
+        return run_ranks(_describe_gpus, 1, timeout_s=CUDA_START_TIMEOUT_S)[0]
+    except RunFailedError as error:
+        raise MissingError(_no_cuda(str(error))) from None
 
 
 def _describe_gpus() -> tuple[Gpu, ...]:
     import torch
 
+    from executor.failures import describe
+
     try:
         found = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
     except RuntimeError as error:
-        raise MissingError(
-            f"torch counts {torch.cuda.device_count()} CUDA devices, but CUDA does not start: "
-            f"{str(error).splitlines()[0]}; check that nvidia-smi works here, or use --device cpu"
-        ) from None
+        raise MissingError(_no_cuda(describe(error))) from None
     return tuple(Gpu(properties.name, (properties.major, properties.minor)) for properties in found)
+
+
+def _no_cuda(reason: str) -> str:
+    return (
+        f"torch counts {num_cuda_devices()} CUDA devices, but CUDA does not start: {reason}; check that nvidia-smi "
+        "works here, or use --device cpu"
+    )
 
 
 def default_precision(kind: DeviceKind, num_ranks: int) -> Precision:

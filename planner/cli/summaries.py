@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 from rich.console import Console
@@ -94,7 +93,7 @@ def profile_object(profile: Profile) -> dict[str, Any]:
         "num_layer_samples": len(profile.layers),
         "num_collective_samples": len(profile.collectives),
         "num_optimizer_samples": len(profile.optimizer),
-        "spread_frac": spread_frac(profile),
+        "variation_frac": profile.variation_frac,
         "provenance": profile.provenance.model_dump(mode="json"),
     }
 
@@ -135,15 +134,9 @@ def print_profile(console: Console, profile: Profile) -> None:
     console.print(
         line(
             f"Measured on {provenance.device} with {provenance.num_ranks} ranks of {provenance.threads_per_rank} "
-            f"threads, {provenance.date}; typical spread {units.format_frac(spread_frac(profile))}."
+            f"threads, {provenance.date}; repeated times vary by {units.format_frac(profile.variation_frac)}."
         )
     )
-
-
-def spread_frac(profile: Profile) -> float:
-    """Median over the layer samples of (90th - 10th percentile) / median of their passes."""
-    passes = [spread for sample in profile.layers for spread in (sample.forward, sample.backward)]
-    return statistics.median((spread.high_s - spread.low_s) / spread.median_s for spread in passes) if passes else 0.0
 
 
 def measurement_object(measurement: Measurement) -> dict[str, Any]:

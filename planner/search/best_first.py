@@ -54,7 +54,7 @@ def search(
     deadline: Deadline,
     on_progress: Progress | None = None,
 ) -> Outcome:
-    """The `num_shown` fastest plans, each of a mesh of its own, best first."""
+    """The fastest plan, and good ones of other meshes up to `num_shown` in all, best first."""
     best: dict[int, Found] = {}
 
     def cutoff_s() -> float:

@@ -50,7 +50,8 @@ class LeanTable:
         )
 
     def _choices(self, start: int, size: int) -> Iterator[Modes]:
-        """The first blocks as many as the rule of the table says, or with a free choice every set that can be least.
+        """The first blocks as many as the rule of the table says, or with a free choice every set that can be least
+        where smaller blocks free less.
 
         While one recomputed layer runs backward it needs all that it would have kept, so the largest of the set
         decides, and with it all smaller ones are recomputed too.
@@ -108,7 +109,11 @@ def _leanest_cut(table: LeanTable, floor_bytes: int, below_bytes: int) -> tuple[
 
 
 def _tables(candidate: Candidate, framework: Framework, recompute: str | None, deadline: Deadline) -> list[LeanTable]:
-    """One for each recompute rule that can be least: the first, and the one that recomputes most."""
+    """One for each recompute rule that can be least where blocks are equal: the first, and the one that recomputes most.
+
+    Between unequal blocks under a rule for all stages another may need a little less; the plan named is then near the
+    leanest.
+    """
     rules = recompute_rules(candidate.setting.model, framework, recompute)
     return [
         LeanTable(StageTable(candidate.setting, candidate.mesh, candidate.prices, rule, allow_tight=False), deadline)

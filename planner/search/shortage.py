@@ -45,8 +45,8 @@ def memory_shortage(plan: Plan, prediction: Prediction, *, allow_tight: bool = F
     return Infeasible(
         rule="memory",
         sentence=f"{describe(plan)} needs {'at least' if allow_tight else 'up to'} {format_bytes(needed_bytes)} on "
-        f"stage {stage.stage} {moment.words}, where {largest.name} take most "
-        f"({format_bytes(moment.of_item(largest))}), but a process may allocate {format_bytes(limit_bytes)}: "
+        f"stage {stage.stage} {moment.words}, of which {largest.name}: "
+        f"{format_bytes(moment.of_item(largest))}, but a process may allocate {format_bytes(limit_bytes)}: "
         f"{format_bytes(missing_bytes)} are missing",
         needed=needed_bytes,
         limit=limit_bytes,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 
+from costmodel.errors import BadInputError
 from costmodel.predict import WAIT_TERM, predict_priced
 from costmodel.spec import Alternative, Certificate, Infeasible, Prediction
 from costmodel.stage_price import RECOMPUTE_TERM
@@ -19,7 +20,7 @@ from planner.frameworks.framework import Framework
 from planner.job import Answer, Job, Layout, setting_of
 from planner.plan_file import make_plan_file
 from planner.search import baselines, sensitivity
-from planner.search.best_first import Outcome, Progress, search
+from planner.search.best_first import Progress, search
 from planner.search.candidates import Candidates, find_candidates, least_bound_s
 from planner.search.deadline import Deadline
 from planner.search.leanest import leanest_plan
@@ -45,7 +46,7 @@ def solve(
     """Search all plans that agree with `fixed`; the answer holds the best one, or why nothing fits.
 
     Plans whose memory is only TIGHT are left out unless `allow_tight`. After `time_limit_s` seconds the best plan so
-    far is the answer; the certificate says how far off it can be.
+    far is the answer; the certificate says how far off it can be. Raises BadInputError where no plan was found by then.
     """
     started_s, deadline = time.monotonic(), Deadline.after(time_limit_s)
     setting, framework = setting_of(job), registry.get(job.framework)
@@ -61,7 +62,10 @@ def solve(
     )
     if not outcome.shown:
         if outcome.unseen:
-            return Answer(None, _too_short(len(candidates.expressible), outcome))
+            raise BadInputError(
+                f"--time-limit is {time_limit_s:g} s, in which no plan that fits was found, though there may be one: "
+                f"{outcome.unfit} of {len(candidates.expressible)} layouts were found not to fit; allow more time"
+            )
         return Answer(None, _nothing_fits(job, framework, fixed, candidates, allow_tight, deadline))
 
     predictions = [(found.plan, predict_priced(setting, found.plan, found.prices)) for found in outcome.shown]
@@ -134,17 +138,6 @@ def _nothing_fits(
         reason = candidates.examples[0].infeasible if candidates.examples else _no_mesh(job, fixed)
     nearest = nearest_plan(job, fixed, allow_tight=allow_tight, least_changes=1, deadline=deadline)
     return with_nearest(reason, nearest)
-
-
-def _too_short(num_layouts: int, outcome: Outcome) -> Infeasible:
-    """The deadline passed before any plan that fits was found, which does not mean that there is none."""
-    return Infeasible(
-        rule="time_limit",
-        sentence=f"no plan that fits was found in the time limit: {outcome.unfit} of {num_layouts} layouts do not fit "
-        "into memory, the others were not tried; allow more with --time-limit",
-        needed=num_layouts,
-        limit=outcome.unfit,
-    )
 
 
 def _no_mesh(job: Job, fixed: Layout) -> Infeasible:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from costmodel.divisibility import divisors
+from costmodel.feasibility import MAX_PASSES
 from costmodel.setting import Mesh
 from costmodel.spec import ModelSpec, Plan, Recompute, Schedule
 from planner.frameworks.framework import Framework
@@ -12,7 +13,8 @@ from planner.job import Job, Layout
 
 SPACE = (
     "all of tp x pp x dp = GPUs, ZeRO stage, micro-batch that divides the batch of a rank, schedule, "
-    "every stage cut and every recompute choice per layer, as far as {framework} can express them"
+    "every stage cut and every recompute choice per layer, as far as {framework} can express them, with at most "
+    f"{MAX_PASSES:,} micro-batches x stages a step"
 )
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from costmodel.spec import Profile
+
 pytestmark = pytest.mark.slow
 
 TIMEOUT_S = 900
@@ -85,7 +87,9 @@ def test_demo(tmp_path: Path) -> None:
     local, measured = data["local"], json.loads((tmp_path / "measurement.json").read_text())
     low_s, high_s = local["step_time_low_s"], local["step_time_high_s"]
     assert data["within_interval"] is (low_s <= measured["step_time_median_s"] <= high_s)
-    assert (high_s - low_s) / 2 <= 0.25 * local["step_time_s"]
+    # At most 25 %, unless the machine was so unsteady that the profile itself varied by more than that to either side.
+    varied_frac = Profile.from_json((tmp_path / "profile.json").read_text(), "profile.json").variation_frac / 2
+    assert (high_s - low_s) / 2 <= max(0.25, varied_frac) * local["step_time_s"] * (1 + 1e-9)
     assert data["large"]["plan"]["tp"] * data["large"]["plan"]["pp"] * data["large"]["plan"]["dp"] == 64
     assert data["large"]["certificate"]["lower_bound_s"] > 0
     page = (tmp_path / "report.html").read_text()

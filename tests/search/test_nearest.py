@@ -122,7 +122,7 @@ def test_a_shortage_names_the_moment_and_what_is_largest_then() -> None:
     sizes = {"peak_memory_low_bytes": 60, "peak_memory_high_bytes": 80, "memory_limit_bytes": 50}
     prediction = prediction.model_copy(update={"stages": (stage,), "peak_stage": 0, **sizes})
     high = memory_shortage(plan, prediction)
-    assert "while a checkpoint is written or read, where staging take" in high.sentence
+    assert "while a checkpoint is written or read, of which staging: 40 B" in high.sentence
     assert (high.needed, high.limit, high.missing_bytes) == (80, 50, 30)
     low = memory_shortage(plan, prediction, allow_tight=True)
     assert (low.needed, low.missing_bytes) == (60, 10)
