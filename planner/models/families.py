@@ -67,6 +67,3 @@ NESTED_KEYS = ("text_config", "vision_config", "audio_config", "llm_config", "ff
 
 ACTIVATIONS = ("silu", "swish", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", "relu", "relu2")
 """Values of hidden_act: one element-wise function each, without parameters of its own."""
-
-ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3")
-"""Kinds of rotary position embeddings; they change angles, and neither shapes nor time."""

@@ -18,8 +18,9 @@ from costmodel.errors import BadInputError
 from costmodel.spec import DenseBlock, Embedding, Head, LayerRun, ModelSpec
 from costmodel.spec.base import parse_json
 from planner.files import read_text
-from planner.models.families import ACTIVATIONS, FAMILIES, MOE_KEYS, NESTED_KEYS, ROPE_TYPES, Family
+from planner.models.families import ACTIVATIONS, FAMILIES, MOE_KEYS, NESTED_KEYS, Family
 from planner.models.presets import preset_names, preset_path
+from planner.models.rope import check_rope
 
 MAX_SIZE = {
     "num_hidden_layers": 1_000,
@@ -99,7 +100,6 @@ def read_model(hf_config: dict[str, Any], where: str, name: str) -> ModelSpec:
             raise BadInputError(f"{where}: {key} is set; remove the key: only plain models can be trained here")
 
     _check_activation(hf_config, where)
-    _check_rope(hf_config, where)
     assumptions: list[str] = []
     if not hf_config.get("architectures"):
         assumptions.append(f"The class is {family.architecture}, taken from model_type {family.model_type!r}.")
@@ -111,6 +111,7 @@ def read_model(hf_config: dict[str, Any], where: str, name: str) -> ModelSpec:
     head_dim = _head_dim(hf_config, family, hidden, heads, where, assumptions)
     if head_dim % 2:
         raise BadInputError(f"{where}: head_dim is {head_dim}, but rotary position embeddings need an even one")
+    check_rope(hf_config, head_dim, where)
     block = DenseBlock(
         hidden=hidden,
         num_heads=heads,
@@ -182,25 +183,6 @@ def _check_activation(config: dict[str, Any], where: str) -> None:
     name = config.get("hidden_act", "silu")
     if name not in ACTIVATIONS:
         raise BadInputError(f"{where}: hidden_act is {name!r}, but must be one of {', '.join(ACTIVATIONS)}")
-
-
-def _check_rope(config: dict[str, Any], where: str) -> None:
-    """The keys of rotary position embeddings, older (rope_theta, rope_scaling) and newer (rope_parameters)."""
-    places = [("", config)]
-    for key in ("rope_scaling", "rope_parameters"):
-        inner = config.get(key)
-        if inner is not None and not isinstance(inner, dict):
-            raise BadInputError(f"{where}: {key} is {inner!r}, but must be an object or null")
-        places.append((f"{key}.", inner or {}))
-    for prefix, values in places:
-        theta = values.get("rope_theta")
-        if theta is not None and (type(theta) not in (int, float) or theta <= 0):
-            raise BadInputError(f"{where}: {prefix}rope_theta is {theta!r}, but must be a number above 0")
-        for key in ("rope_type", "type") if prefix else ():
-            if values.get(key) is not None and values[key] not in ROPE_TYPES:
-                raise BadInputError(
-                    f"{where}: {prefix}{key} is {values[key]!r}, but must be one of {', '.join(ROPE_TYPES)}"
-                )
 
 
 def _size(config: dict[str, Any], key: str, where: str) -> int:
