@@ -11,13 +11,15 @@ worker that raises or dies ends the group: the parent kills the others and raise
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import signal
 import socket
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from multiprocessing.connection import wait
+from contextlib import ExitStack, suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -35,6 +37,13 @@ __all__ = ["RankGroup", "run_ranks", "send_to_parent"]
 T = TypeVar("T")
 OnMessage = Callable[[int, Any], None]
 
+_REMEDIES = {
+    errno.EMFILE: "use fewer ranks or raise `ulimit -n`",
+    errno.EAGAIN: "use fewer ranks or raise `ulimit -u`",
+    errno.ENOMEM: "use fewer ranks or free memory",
+    errno.EADDRNOTAVAIL: "bring the loopback interface up",
+}
+"""What a user can do about a system that refuses pipes, the socket or processes."""
 _FAILURE_GRACE_S = 0.2
 """How long the parent listens on after a first failure: when a rank dies, its peers fail too, and may report first."""
 
@@ -54,9 +63,9 @@ def run_ranks(
     waits for another in one collective gives up after it too (600 s where it is None). `on_message(rank, value)` is
     called in the parent for each `send_to_parent(value)` of a rank, while the ranks run.
 
-    Raises the PlannerError that a rank raised; RunFailedError where a rank ran out of memory, lost another, died, or
-    where `timeout_s` passed; RankDefectError, with the rank's traceback, where it raised anything else; BadInputError
-    for more ranks than CUDA devices.
+    Raises the PlannerError that a rank raised; RunFailedError where the ranks cannot be started, where one ran out of
+    memory, lost another or died, or where `timeout_s` passed; RankDefectError, with the rank's traceback, where one
+    raised anything else; BadInputError for more ranks than CUDA devices.
     """
     with RankGroup(num_ranks, device=device, timeout_s=timeout_s, first_call=(fn, args)) as ranks:
         return ranks.results(timeout_s, on_message)
@@ -76,7 +85,10 @@ class RankGroup:
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
         first_call: Call | None = None,
     ) -> None:
-        """Starts the ranks; they begin with `first_call` where it is given."""
+        """Starts the ranks; they begin with `first_call` where it is given.
+
+        Raises RunFailedError where the system refuses to start so many; then none of them is left.
+        """
         if num_ranks < 1:
             raise BadInputError(f"num_ranks is {num_ranks}; at least 1 rank is needed")
         chosen = choose_device(device)
@@ -84,20 +96,13 @@ class RankGroup:
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             raise RunFailedError("ranks cannot be started from a process that has already used CUDA; start them first")
         self.num_ranks = num_ranks
-        context = multiprocessing.get_context("fork")
-        pipes = [context.Pipe() for _ in range(num_ranks)]
-        self._pipes = [parent for parent, _ in pipes]
-        # A socket that already listens leaves no moment in which another program can take the port.
-        with socket.create_server((LOCALHOST, 0), backlog=2 * num_ranks + 8) as listener:
-            arguments = (pipes, listener, chosen.type, timeout_s or DEFAULT_TIMEOUT_S, first_call)
-            self._workers = [
-                context.Process(target=work, args=(rank, *arguments), daemon=True) for rank in range(num_ranks)
-            ]
-            end_openmp_threads()
-            for worker in self._workers:
-                worker.start()
-        for _, worker_end in pipes:
-            worker_end.close()
+        self._pipes: list[Connection] = []
+        self._workers: list[ForkProcess] = []
+        try:
+            self._start(chosen.type, timeout_s or DEFAULT_TIMEOUT_S, first_call)
+        except OSError as error:
+            self._kill()
+            raise RunFailedError(_why_not_started(num_ranks, error)) from None
 
     @property
     def is_open(self) -> bool:
@@ -152,6 +157,27 @@ class RankGroup:
             self.close()
         else:
             self._kill()
+
+    def _start(self, device: str, timeout_s: float, first_call: Call | None) -> None:
+        """Fork the workers; what is started before an OSError stands in `_pipes` and `_workers`."""
+        context = multiprocessing.get_context("fork")
+        with ExitStack() as only_for_workers:
+            pipes = []
+            for _ in range(self.num_ranks):
+                parent, worker_end = context.Pipe()
+                self._pipes.append(parent)
+                only_for_workers.enter_context(worker_end)
+                pipes.append((parent, worker_end))
+            # A socket that already listens leaves no moment in which another program can take the port.
+            listener = only_for_workers.enter_context(
+                socket.create_server((LOCALHOST, 0), backlog=2 * self.num_ranks + 8)
+            )
+            end_openmp_threads()
+            for rank in range(self.num_ranks):
+                arguments = (rank, pipes, listener, device, timeout_s, first_call)
+                worker = context.Process(target=work, args=arguments, daemon=True)
+                worker.start()
+                self._workers.append(worker)
 
     def _collect(self, timeout_s: float | None, on_message: OnMessage | None) -> list[Any]:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -217,6 +243,12 @@ def _blame(failure: BaseException) -> int:
     if isinstance(failure, LostPeerError):
         return 4
     return 1 if isinstance(failure, PlannerError) else 2
+
+
+def _why_not_started(num_ranks: int, error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    remedy = _REMEDIES.get(error.errno or 0, "use fewer ranks")
+    return f"{num_ranks} ranks cannot be started here: {reason}; {remedy}"
 
 
 def _how_it_ended(exit_code: int | None) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import faulthandler
+import itertools
 import os
+import resource
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -211,6 +215,66 @@ def test_a_group_that_failed_takes_no_more_calls() -> None:
     assert not ranks.is_open
     with pytest.raises(RunFailedError, match="start a new group"):
         ranks.call(process_id)
+
+
+@contextmanager
+def room_for_files(num_more: int) -> Iterator[None]:
+    """Lets this process open `num_more` files and no other."""
+    used = {int(name) for name in os.listdir("/dev/fd")}
+    free = (number for number in itertools.count() if number not in used)
+    last = next(itertools.islice(free, num_more - 1, None))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The processes that this one forks."""
+    pids: list[int] = []
+    fork = os.fork
+
+    def fork_and_note() -> int:
+        pids.append(fork())
+        return pids[-1]
+
+    monkeypatch.setattr(os, "fork", fork_and_note)
+    return pids
+
+
+# 12 ranks have a pipe of 2 ends each, one socket, and 2 files a process: 24 + 1 + 24 = 49.
+@pytest.mark.parametrize(("num_files", "some_start"), [(20, False), (24, False), (40, True)])
+def test_ranks_for_which_there_are_too_few_open_files_are_refused_and_none_is_left(
+    forked: list[int], num_files: int, some_start: bool
+) -> None:
+    with room_for_files(num_files), pytest.raises(RunFailedError) as refused:
+        RankGroup(12)
+    assert str(refused.value) == (
+        "12 ranks cannot be started here: too many open files; use fewer ranks or raise `ulimit -n`"
+    )
+    assert bool(forked) is some_start
+    assert not any(is_running(pid) for pid in forked)
+
+
+@pytest.mark.parametrize(("number", "remedy"), [(errno.EAGAIN, "raise `ulimit -u`"), (errno.ENOMEM, "free memory")])
+def test_ranks_that_the_system_does_not_fork_are_refused_and_none_is_left(
+    forked: list[int], monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
+) -> None:
+    fork = os.fork
+
+    def refuse_the_third() -> int:
+        if len(forked) == 2:
+            raise OSError(number, os.strerror(number))
+        return fork()
+
+    monkeypatch.setattr(os, "fork", refuse_the_third)
+    with pytest.raises(RunFailedError, match=f"^3 ranks cannot be started here: .*; use fewer ranks or {remedy}$"):
+        run_ranks(sum_of_ranks, 3)
+    assert len(forked) == 2
+    assert not any(is_running(pid) for pid in forked)
 
 
 def test_no_rank_at_all_is_refused() -> None:
