@@ -21,6 +21,13 @@ _LOST_CONNECTION = ("gloo/transport", "gloo/rendezvous", "Connection closed by p
 """How gloo's plain RuntimeErrors begin: with its source file, or with what it could not do."""
 
 
+_MORE_MEMORY = "use a smaller --micro-batch, more recomputation or more GPUs"
+_MEET = "check that every rank runs, and that MASTER_ADDR and MASTER_PORT lead to a free port of rank 0"
+_SEE_PEER = "most likely another rank ended first; see its message"
+_CHECK_GPU = "check the GPU with nvidia-smi, then run again"
+"""What a user can do."""
+
+
 class RankFailedError(RunFailedError):
     """What happened to one rank, and the others may not know."""
 
@@ -39,11 +46,13 @@ def expected_failure(error: BaseException, who: str) -> PlannerError | None:
     if isinstance(cause, PlannerError):
         return cause
     if _is_any(cause, torch.OutOfMemoryError | MemoryError, _OUT_OF_MEMORY):
-        return RankFailedError(f"{who} ran out of memory: {first_line(cause)}")
-    sentence = f"{who} failed: {type(cause).__name__}: {first_line(cause)}"
+        return RankFailedError(f"{who} ran out of memory: {describe(cause)}; {_MORE_MEMORY}")
+    sentence = f"{who} failed: {describe(cause)}"
+    if isinstance(cause, dist.DistNetworkError | dist.DistStoreError):
+        return LostPeerError(f"{sentence}; {_MEET}")
     if _is_any(cause, dist.DistError, _LOST_CONNECTION):
-        return LostPeerError(sentence)
-    return RankFailedError(sentence) if isinstance(cause, torch.AcceleratorError) else None
+        return LostPeerError(f"{sentence}; {_SEE_PEER}")
+    return RankFailedError(f"{sentence}; {_CHECK_GPU}") if isinstance(cause, torch.AcceleratorError) else None
 
 
 @contextmanager
@@ -65,9 +74,10 @@ def root_cause(error: BaseException) -> BaseException:
     return error
 
 
-def first_line(error: BaseException) -> str:
-    """The first line that says something."""
-    return next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+def describe(error: BaseException) -> str:
+    """The type of `error` and the first line of its text that says something, where one does."""
+    said = [line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()]
+    return ": ".join([type(error).__name__, *said[:1]])
 
 
 def _is_any(error: BaseException, kinds: type | UnionType, texts: tuple[str, ...]) -> bool:

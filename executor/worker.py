@@ -20,7 +20,7 @@ from torch._C._distributed_c10d import TCPStore
 
 from costmodel.errors import PlannerError
 from executor.cores import threads_per_rank
-from executor.failures import RankDefectError, expected_failure, first_line, root_cause
+from executor.failures import RankDefectError, describe, expected_failure, root_cause
 from executor.process_group import init_process_group, loopback_interface
 
 LOCALHOST = "127.0.0.1"
@@ -129,8 +129,7 @@ class _Report:
         failure = expected_failure(error, self._who)
         if failure is not None:
             return failure
-        cause = root_cause(error)
-        sentence = f"{self._who} failed: {type(cause).__name__}: {first_line(cause)}"
+        sentence = f"{self._who} failed: {describe(root_cause(error))}"
         return RankDefectError(f"{sentence}\n{''.join(traceback.format_exception(error))}")
 
 

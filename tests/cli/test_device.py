@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -78,14 +80,40 @@ def test_a_gpu_without_published_figures_has_none(monkeypatch: pytest.MonkeyPatc
     assert device.published_device(DeviceKind.CUDA) is None
 
 
-def test_cuda_that_is_counted_but_does_not_start_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def refuse() -> None:
+    raise RuntimeError("CUDA driver initialization failed\nand much more")
+
+
+def refuse_without_a_word() -> None:
+    raise RuntimeError
+
+
+def hang() -> None:
+    threading.Event().wait()
+
+
+def crash() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        (refuse, "RuntimeError: CUDA driver initialization failed"),
+        (refuse_without_a_word, "RuntimeError"),
+        (hang, r"rank 0 of 1 did not finish within 0\.3 s"),
+        (crash, "rank 0 of 1 was killed by SIGKILL.*"),
+    ],
+)
+def test_cuda_that_is_counted_but_does_not_start_is_missing(
+    monkeypatch: pytest.MonkeyPatch, start: Callable[[], None], reason: str
+) -> None:
     machine_with(monkeypatch, A100)
-
-    def broken(_: int) -> None:
-        raise RuntimeError("CUDA driver initialization failed\nand much more")
-
-    monkeypatch.setattr(torch.cuda, "get_device_properties", broken)
-    with pytest.raises(MissingError, match=r"counts 1 CUDA devices.*initialization failed; check that nvidia-smi"):
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: start())
+    if start is hang:
+        monkeypatch.setattr(device, "CUDA_START_TIMEOUT_S", 0.3)
+    sentence = f"torch counts 1 CUDA devices, but CUDA does not start: {reason}; check that nvidia-smi works here"
+    with pytest.raises(MissingError, match=sentence):
         device.published_device(DeviceKind.CUDA)
 
 
