@@ -44,13 +44,8 @@ def current_launcher(environment: Mapping[str, str] = os.environ) -> Launcher | 
     batch script itself, where nothing was launched; MASTER_ADDR, which the job must export for its ranks to meet,
     tells the two apart. Raises BadInputError for a variable that is missing or not a number.
     """
-    if "MASTER_ADDR" not in environment:
-        return None
-    if "RANK" in environment or "WORLD_SIZE" in environment:
-        names = ("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-    elif "SLURM_PROCID" in environment:
-        names = ("slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE")
-    else:
+    names = _names(environment)
+    if names is None:
         return None
     name, rank, world_size, local_rank, local_world_size = names
     launcher = Launcher(
@@ -69,6 +64,19 @@ def current_launcher(environment: Mapping[str, str] = os.environ) -> Launcher | 
     return launcher
 
 
+def is_first_of_its_computer(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this process speaks for the ranks that a launcher started on this computer; without one, it does.
+
+    Looks at the local rank, or the rank where that is no number, and at nothing else: other variables may be wrong.
+    """
+    names = _names(environment)
+    if names is None:
+        return True
+    _, rank, _, local_rank, _ = names
+    numbers = [int(text) for text in map(environment.get, (local_rank, rank)) if text is not None and text.isdecimal()]
+    return not numbers or numbers[0] == 0
+
+
 def check_world_size(launcher: Launcher, num_ranks: int) -> None:
     """Raises BadInputError unless the launcher started exactly the ranks that the plan needs."""
     if launcher.world_size != num_ranks:
@@ -76,6 +84,17 @@ def check_world_size(launcher: Launcher, num_ranks: int) -> None:
             f"{launcher.name} started {launcher.world_size} ranks, but the plan is for {num_ranks}: start {num_ranks} "
             f"ranks, or solve again with --gpus {launcher.world_size}"
         )
+
+
+def _names(environment: Mapping[str, str]) -> tuple[str, str, str, str, str] | None:
+    """The launcher and its variables for rank, world size, local rank, local world size; None where there is none."""
+    if "MASTER_ADDR" not in environment:
+        return None
+    if "RANK" in environment or "WORLD_SIZE" in environment:
+        return "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"
+    if "SLURM_PROCID" in environment:
+        return "slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"
+    return None
 
 
 def _number(environment: Mapping[str, str], name: str, default: str | None = None) -> int:

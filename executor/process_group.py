@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
+from costmodel.errors import PlannerError
 from executor.cores import threads_per_rank
 from executor.device import check_enough_devices
 from executor.failures import failures_of
@@ -54,6 +55,22 @@ def joined_ranks(launcher: Launcher, device: str) -> Iterator[None]:
         init_process_group(None, launcher.rank, launcher.local_rank, launcher.world_size, device, DEFAULT_TIMEOUT_S)
         yield
         dist.destroy_process_group()
+
+
+def refusal_of_rank_0(check: Callable[[], None] | None) -> PlannerError | None:
+    """Calls `check` on rank 0 alone; returns, on every rank, the PlannerError that it raised there.
+
+    What only rank 0 can see, every rank must hear of after they have met: a rank 0 that just left would let the others
+    wait for it.
+    """
+    refusal: list[PlannerError | None] = [None]
+    if check is not None and dist.get_rank() == 0:
+        try:
+            check()
+        except PlannerError as error:
+            refusal = [error]
+    dist.broadcast_object_list(refusal, src=0)
+    return refusal[0]
 
 
 def loopback_interface() -> str:

@@ -25,7 +25,7 @@ from executor.memory import PeakMemory, return_freed_memory
 from executor.models import HFCausalLM
 from executor.options import DEFAULT_LR, check_numbers
 from executor.parallel.mesh import RankMesh, build_mesh
-from executor.process_group import joined_ranks
+from executor.process_group import joined_ranks, refusal_of_rank_0
 from executor.provenance import provenance_of_rank
 from executor.ranks import run_ranks, send_to_parent
 from executor.text import ByteText
@@ -70,14 +70,16 @@ def run(
     seed: int = 0,
     lr: float = DEFAULT_LR,
     device: str = "auto",
+    check_output: Callable[[], None] | None = None,
     on_step: OnStep | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> Measurement | None:
     """Train `steps` steps on the text at `data` and return the measurement.
 
-    `device` is `auto`, `cpu` or `cuda`. `on_step(step, loss, step_time_s)` is called after each step, counted from 0,
-    and `notify` with sentences the user should see. Where another launcher started the ranks, every rank calls this;
-    rank 0 gets the measurement and the others None.
+    `device` is `auto`, `cpu` or `cuda`. `check_output` is called before the training by the process that will get the
+    measurement; the PlannerError that it raises ends the run on every rank. `on_step(step, loss, step_time_s)` is
+    called after each step, counted from 0, and `notify` with sentences the user should see. Where another launcher
+    started the ranks, every rank calls this; rank 0 gets the measurement and the others None.
 
     Raises BadInputError for a plan, number, text or launcher that do not fit, MissingError for a device that is not
     here, RunFailedError where a rank failed or the loss stopped being finite.
@@ -90,9 +92,11 @@ def run(
     text = ByteText(data, plan_file.workload.seq_len)
     job = Job(plan_file, text, steps, seed, lr, choose_device(device).type)
     if launcher is None:
+        if check_output is not None:
+            check_output()
         record = _start_ranks(job, on_step, notify)
     else:
-        record = _join_ranks(job, launcher, on_step)
+        record = _join_ranks(job, launcher, check_output, on_step)
         if launcher.rank != 0:
             return None
     return _measurement(job, record)
@@ -113,9 +117,15 @@ def _start_ranks(job: Job, on_step: OnStep | None, notify: Callable[[str], None]
     return records[0]
 
 
-def _join_ranks(job: Job, launcher: Launcher, on_step: OnStep | None) -> Record:
+def _join_ranks(
+    job: Job, launcher: Launcher, check_output: Callable[[], None] | None, on_step: OnStep | None
+) -> Record:
     with joined_ranks(launcher, job.device_type):
-        return train(job, on_step if launcher.rank == 0 else None)
+        refusal = refusal_of_rank_0(check_output)
+        if refusal is None:
+            return train(job, on_step if launcher.rank == 0 else None)
+    # Outside, so that all ranks have left their group before one of them ends.
+    raise refusal
 
 
 def _train_and_send(job: Job) -> Record:

@@ -42,12 +42,20 @@ def run(
     from planner.cli.training import is_reporting_rank, said_once, train
     from planner.files import check_document_writable, read_plan_file, write_document
 
-    reports = is_reporting_rank()
-    with said_once(), progress(shown=reports and not as_json) as on_progress:
-        plan_file = read_plan_file(plan)
-        if reports:
-            check_document_writable(output, Measurement, force=force)
-        measured = train(plan_file, data, steps=steps, seed=seed, lr=lr, device=device, on_progress=on_progress)
+    def check_output() -> None:
+        check_document_writable(output, Measurement, force=force)
+
+    with said_once(), progress(shown=is_reporting_rank() and not as_json) as on_progress:
+        measured = train(
+            read_plan_file(plan),
+            data,
+            steps=steps,
+            seed=seed,
+            lr=lr,
+            device=device,
+            on_progress=on_progress,
+            check_output=check_output,
+        )
     if measured is None:
         return
     write_document(output, measured, force=force)

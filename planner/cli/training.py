@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,18 +21,17 @@ SHIPPED_TEXT = Path(__file__).parents[1] / "data" / "liberty.txt"
 def said_once() -> Iterator[None]:
     """Among ranks that a launcher started, lets the first of each computer say what all of them meet.
 
-    What a user did wrong (a plan, a number, a missing text) every rank finds for itself; a computer may lack what the
-    others have, so each has one rank that speaks. The other ranks leave with the same exit code and no word. A
-    failure of one rank is always said.
+    What a user did wrong (a plan, a number, a missing text, a launcher's variable) every rank finds for itself or hears
+    from rank 0; a computer may lack what the others have, so each has one rank that speaks. The other ranks leave with
+    the same exit code and no word. A failure of one rank is always said.
     """
     try:
         yield
     except PlannerError as error:
         from executor.failures import RankFailedError
-        from executor.launcher import current_launcher
+        from executor.launcher import is_first_of_its_computer
 
-        launcher = current_launcher()
-        if launcher is None or launcher.local_rank == 0 or isinstance(error, RankFailedError):
+        if is_first_of_its_computer() or isinstance(error, RankFailedError):
             raise
         raise click.exceptions.Exit(error.exit_code) from None
 
@@ -54,8 +53,13 @@ def train(
     lr: float,
     device: str,
     on_progress: OnProgress,
+    check_output: Callable[[], None] | None = None,
 ) -> Measurement | None:
-    """Run `steps` steps; returns what was measured, or None on ranks of a launcher other than 0."""
+    """Run `steps` steps; returns what was measured, or None on ranks of a launcher other than 0.
+
+    `check_output` raises where the measurement cannot be written; it is called before the training, by the one process
+    that gets the measurement.
+    """
     from executor.run import run
 
     planned, here = plan_file.cluster.device, find_device(device)
@@ -66,5 +70,13 @@ def train(
         on_progress((step + 1) / steps, f"step {step + 1} of {steps}, loss {loss:.3f}, {step_time_s:.2f} s")
 
     return run(
-        plan_file, data=data or SHIPPED_TEXT, steps=steps, seed=seed, lr=lr, device=device, on_step=on_step, notify=note
+        plan_file,
+        data=data or SHIPPED_TEXT,
+        steps=steps,
+        seed=seed,
+        lr=lr,
+        device=device,
+        check_output=check_output,
+        on_step=on_step,
+        notify=note,
     )

@@ -13,7 +13,7 @@ import pytest
 from plan_files import plan_file, tiny_plan
 
 from costmodel.errors import BadInputError
-from executor.launcher import Launcher, check_world_size, current_launcher
+from executor.launcher import Launcher, check_world_size, current_launcher, is_first_of_its_computer
 
 TORCHRUN = {
     "RANK": "3",
@@ -53,6 +53,26 @@ def test_a_broken_environment_is_named(change: dict[str, str | None], sentence: 
     merged: dict[str, Any] = TORCHRUN | change
     with pytest.raises(BadInputError, match=sentence):
         current_launcher({name: value for name, value in merged.items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    ("environment", "first"),
+    [
+        ({}, True),
+        (SLURM, True),
+        (TORCHRUN, False),
+        (TORCHRUN | {"LOCAL_RANK": "0"}, True),
+        (TORCHRUN | {"LOCAL_RANK": "0", "WORLD_SIZE": "many"}, True),
+        (TORCHRUN | {"WORLD_SIZE": "many"}, False),
+        (TORCHRUN | {"LOCAL_RANK": "one"}, False),
+        (TORCHRUN | {"LOCAL_RANK": "one", "RANK": "0"}, True),
+        (TORCHRUN | {"LOCAL_RANK": "one", "RANK": "two"}, True),
+        (SLURM | {"MASTER_ADDR": "node-0"}, False),
+        (SLURM | {"MASTER_ADDR": "node-0", "SLURM_LOCALID": "0", "SLURM_NTASKS": ""}, True),
+    ],
+)
+def test_one_rank_speaks_for_its_computer_whatever_else_is_broken(environment: dict[str, str], first: bool) -> None:
+    assert is_first_of_its_computer(environment) is first
 
 
 def test_another_world_size_than_the_plans_is_refused_with_both_numbers() -> None:
