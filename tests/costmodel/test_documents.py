@@ -1,130 +1,28 @@
-"""Documents: what is written as JSON reads back as the same value, and anything else is refused by name."""
+"""Documents: what is written as JSON reads back as the same value; what contradicts itself is refused."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from costmodel_samples import (
-    BLOCK,
-    HEAD,
-    cluster,
-    collective_sample,
-    layer_sample,
-    model,
-    plan,
-    profile,
-    spread,
-    stack,
-    workload,
-)
+from costmodel_samples import BLOCK, HEAD, cluster, model, plan, workload
+from document_samples import DOCUMENTS, MEASUREMENT, PLAN_FILE, PREDICTION, PROFILE, each_document, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from costmodel.errors import BadInputError
-from costmodel.predict import predict
 from costmodel.spec import (
-    Alternative,
-    Baseline,
-    Certificate,
-    Collective,
     DenseBlock,
     Document,
-    Infeasible,
     LayerRun,
     Measurement,
     ModelSpec,
-    OptimizerSample,
     Plan,
     PlanFile,
     Profile,
-    RefusedPlan,
     Schedule,
-    Sensitivity,
     Source,
-    Spread,
 )
-
-PREDICTION = predict(model(), workload(global_batch=4), cluster(4), stack(), plan(dp=4, zero=2))
-INFEASIBLE = Infeasible(rule="memory", sentence="too big", needed=2.0, limit=1.0, stage=0, nearest=plan(dp=4, zero=3))
-PROFILE = profile(
-    layer_sample(BLOCK, 1e-3, 2e-3, 960),
-    layer_sample(HEAD, 3e-3, 0.1, 0, tp=2),
-    collectives=(collective_sample(Collective.ALL_REDUCE, 4, 1000, 1e-5),),
-    optimizer=(OptimizerSample(num_params=592, time=spread(1e-4)),),
-)
-MEASUREMENT = Measurement(
-    plan_id=plan().plan_id,
-    question_id="0123456789ab",
-    seed=7,
-    losses=(5.5, 5.25),
-    step_times_s=(0.2, 0.1),
-    num_warmup_steps=1,
-    step_time_median_s=0.1,
-    peak_memory_bytes=(1000, 1001),
-    memory_counter="resident",
-    predicted_step_time_s=0.11,
-    predicted_step_time_low_s=0.1,
-    predicted_step_time_high_s=0.12,
-    predicted_peak_memory_bytes=990,
-    provenance=PROFILE.provenance,
-)
-CERTIFICATE = Certificate(
-    lower_bound_s=0.1,
-    gap_frac=0.0,
-    gap_in_space_frac=0.0,
-    space="all",
-    restrictions=("tp = 1",),
-    considered=9,
-    pruned=5,
-    solved=3,
-    refused={"heads_divide": 1},
-    wall_s=0.5,
-)
-PLAN_FILE = PlanFile(
-    hf_config={"hidden_size": 8, "nested": {"name": "größe"}},
-    model=model(),
-    workload=workload(global_batch=4),
-    cluster=cluster(4),
-    stack=stack(),
-    profile=PROFILE,
-    plan=plan(dp=4, zero=2),
-    prediction=PREDICTION,
-    certificate=CERTIFICATE,
-    alternatives=(Alternative(plan=plan(dp=4), prediction=PREDICTION, why_not="slower"),),
-    baselines=(Baseline(name="rule", rule="a rule", plan=None, prediction=None, infeasible=INFEASIBLE),),
-    refused=(RefusedPlan(plan=plan(tp=4), infeasible=INFEASIBLE),),
-    sensitivities=(Sensitivity(input="link", change="halved", step_time_s=0.2),),
-    assumptions=("an assumption",),
-    input_hashes={"model": "abc"},
-    versions={"python": "3.11"},
-    created="2026-01-01T00:00:00Z",
-)
-DOCUMENTS: tuple[Document, ...] = (
-    model(),
-    workload(),
-    cluster(),
-    stack(),
-    PROFILE,
-    plan(full=(1,)),
-    PREDICTION,
-    INFEASIBLE,
-    CERTIFICATE,
-    MEASUREMENT,
-    PLAN_FILE,
-)
-each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: type(document).__name__)
-
-
-def refusal(document: Document, text: str) -> str:
-    """The sentence with which the type of `document` refuses `text`."""
-    with pytest.raises(BadInputError) as caught:
-        type(document).from_json(text, "here.json")
-    sentence = str(caught.value)
-    assert sentence.startswith("here.json: ")
-    assert "\n" not in sentence
-    return sentence
 
 
 @each_document
@@ -140,79 +38,9 @@ def test_every_kind_of_document_is_tried() -> None:
 
 
 @each_document
-def test_the_first_key_is_the_schema(document: Document) -> None:
-    data = json.loads(document.to_json())
-    assert next(iter(data)) == "schema"
-    name, version = data["schema"].split("/")
-    assert name.isidentifier()
-    assert int(version) >= 1
-
-
-@each_document
 def test_documents_are_frozen(document: Document) -> None:
     with pytest.raises(ValidationError, match="frozen"):
         setattr(document, next(iter(type(document).model_fields)), None)
-
-
-@each_document
-def test_an_unknown_key_is_refused_by_name(document: Document) -> None:
-    data = json.loads(document.to_json()) | {"colour": 1}
-    assert "unknown key 'colour'" in refusal(document, json.dumps(data))
-
-
-@each_document
-def test_a_newer_or_other_schema_is_refused_by_name(document: Document) -> None:
-    data, schema = json.loads(document.to_json()), document.SCHEMA
-    newer = schema.replace("/1", "/2")
-    sentence = refusal(document, json.dumps(data | {"schema": newer}))
-    assert newer in sentence
-    assert schema in sentence
-    del data["schema"]
-    assert "no `schema` key" in refusal(document, json.dumps(data))
-
-
-@each_document
-def test_a_missing_key_is_refused_by_name(document: Document) -> None:
-    fields = type(document).model_fields
-    required = next(name for name, field in fields.items() if field.is_required())
-    data = json.loads(document.to_json())
-    del data[required]
-    assert f"key {required!r} is missing" in refusal(document, json.dumps(data))
-
-
-def test_a_nested_document_of_another_schema_is_refused_where_it_stands() -> None:
-    data = json.loads(PLAN_FILE.to_json())
-    data["plan"]["schema"] = "plan/9"
-    sentence = refusal(PLAN_FILE, json.dumps(data))
-    assert "plan" in sentence
-    assert "plan/9" in sentence
-
-
-@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
-def test_what_is_no_number_in_json_is_refused_by_name(constant: str) -> None:
-    text = MEASUREMENT.to_json().replace("5.25", constant)
-    assert f"{constant} is not a number" in refusal(MEASUREMENT, text)
-
-
-def test_not_a_number_is_refused_in_python_too() -> None:
-    with pytest.raises(ValidationError, match="finite"):
-        Spread(median_s=float("nan"), low_s=1, high_s=1, num_samples=1)
-    with pytest.raises(ValidationError, match="finite"):
-        stack(launch_s_per_layer=float("inf"))
-
-
-def test_a_key_that_stands_twice_is_refused_by_name() -> None:
-    text = plan().to_json().replace('"tp": 1', '"tp": 1, "tp": 2')
-    assert "key 'tp' stands twice" in refusal(plan(), text)
-
-
-@pytest.mark.parametrize(
-    ("text", "word"),
-    [("", "line 1"), ("{", "line 1"), ('{"schema": "plan/1",\n}', "line 2"), ("[]", "schema"), ("3", "schema"),
-     ("[" * 100_000, "nested too deeply")],
-)  # fmt: skip
-def test_text_that_is_no_document_is_refused(text: str, word: str) -> None:
-    assert word in refusal(plan(), text)
 
 
 @pytest.mark.parametrize(

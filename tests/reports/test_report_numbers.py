@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from report_samples import GIB, MIB, cluster_answer, local_answer, measurement
+from report_parts import GIB, MIB
+from report_samples import cluster_answer, local_answer, measurement
 
 from costmodel import units
 from costmodel.predict import timeline_of
