@@ -109,7 +109,7 @@ def _leanest_cut(table: LeanTable, floor_bytes: int, below_bytes: int) -> tuple[
 
 
 def _tables(candidate: Candidate, framework: Framework, recompute: str | None, deadline: Deadline) -> list[LeanTable]:
-    """One for each recompute rule that can be least where blocks are equal: the first, and the one that recomputes most.
+    """One for each recompute rule that can be least where blocks are equal: the first, and that which recomputes most.
 
     Between unequal blocks under a rule for all stages another may need a little less; the plan named is then near the
     leanest.
