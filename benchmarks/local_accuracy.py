@@ -30,7 +30,7 @@ from planner.models.read import load_model
 
 RESULTS = Path(__file__).parent / "results" / "local_accuracy.json"
 NUM_RANKS = 2
-NUM_ROUNDS = 2
+NUM_ROUNDS = 1
 LAYOUTS_PER_PROFILE = 4
 """A shared machine changes its speed over minutes; a profile speaks for the runs that follow it soon."""
 STEPS = 12

@@ -45,5 +45,5 @@ def test_the_shell_blocks_run_as_printed(tmp_path):
             ["bash", "-e", "-c", block], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert ran.returncode == 0, f"{block}\n{ran.stdout}\n{ran.stderr}"
-    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (tmp_path / "launch" / "train.sh").exists()
