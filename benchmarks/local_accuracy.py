@@ -98,8 +98,7 @@ def after_one_profile(number: int, layouts: Sequence[Layout]) -> list[dict[str, 
         sample = {
             "round": number,
             "profile_variation_frac": profile.variation_frac,
-            "profile_dispatch_s": profile.dispatch
-            and [profile.dispatch.forward.median_s, profile.dispatch.backward.median_s],
+            "profile_dispatch": None if profile.dispatch is None else profile.dispatch.model_dump(mode="json"),
             "predicted_half_width_frac": prediction.step_time_high_s / prediction.step_time_s - 1,
             "layout": {name: str(value) for name, value in layout.fixed().items()},
             "predicted_s": prediction.step_time_s,

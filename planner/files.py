@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import stat
 import tempfile
@@ -53,17 +54,29 @@ def read_document(path: Path, kind: type[DocumentType], what: str) -> DocumentTy
     return kind.from_json(read_text(path, what), f"{what} {path}")
 
 
+SAME_RATE_FRAC = 0.01
+"""How far tokens a second may lie from tokens a step over its time: rounding, but no other workload."""
+
+
 def read_plan_file(path: Path) -> PlanFile:
     """The answer of `solve` or `check` in `path`.
 
-    Raises BadInputError, also where the prediction is of another plan, or the plan cannot be one of the model, batch
-    and cluster beside it.
+    Raises BadInputError, also where the prediction is of another plan or workload, or the plan cannot be one of the
+    model, batch and cluster beside it.
     """
     file = read_document(path, PlanFile, "plan file")
     setting = Setting(file.model, file.workload, file.cluster, file.stack, file.profile)
     wrong = contradiction(setting, file.plan)
     if wrong is not None:
         raise BadInputError(f"plan file {path}: {wrong.sentence}; make it anew with `planner solve`")
+    prediction = file.prediction
+    rate = file.workload.tokens_per_step / prediction.step_time_s / file.plan.num_ranks
+    if not math.isclose(rate, prediction.tokens_per_s_per_gpu, rel_tol=SAME_RATE_FRAC):
+        raise BadInputError(
+            f"plan file {path}: workload and prediction do not belong together: {file.workload.tokens_per_step} tokens "
+            f"a step in {prediction.step_time_s:g} s on {file.plan.num_ranks} ranks are {rate:.6g} tokens a second and "
+            f"rank, but tokens_per_s_per_gpu is {prediction.tokens_per_s_per_gpu:.6g}; solve again"
+        )
     return file
 
 
@@ -136,6 +149,13 @@ def check_document_writable(path: Path, kind: type[Document], *, force: bool) ->
     """`check_writable` for a document: only a file of the same schema may be replaced, in whatever version."""
     name = kind.SCHEMA.partition("/")[0]
     check_writable(path, lambda text: (schema_of(text) or "").partition("/")[0] == name, force=force)
+
+
+def refuse_same_file(output: Path, *inputs: Path | str) -> None:
+    """Raise BadInputError where `output` is one of the files that are read: not even `--force` may replace those."""
+    for path in inputs:
+        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise BadInputError(f"output {output}: is the file that is read; give another -o")
 
 
 def write_text(path: Path, text: str) -> None:

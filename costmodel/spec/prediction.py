@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from costmodel.spec.base import Document, Source, Spec
 from costmodel.spec.plan import Plan
@@ -98,6 +98,16 @@ class Prediction(Document):
     """The worst source of any term that matters."""
     interval_note: str
     """What the bounds rest on."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for low, value, high in (
+            (self.step_time_low_s, self.step_time_s, self.step_time_high_s),
+            (self.peak_memory_low_bytes, self.peak_memory_bytes, self.peak_memory_high_bytes),
+        ):
+            if not low <= value <= high:
+                raise ValueError(f"{value:g} does not lie between its bounds {low:g} and {high:g}")
+        return self
 
 
 class Infeasible(Document):

@@ -15,7 +15,7 @@ from planner.cli.answer_text import print_answer
 from planner.cli.console import out, print_json, working
 from planner.cli.layout import read_layout
 from planner.cli.question import WorkloadFlags, build_job
-from planner.files import check_document_writable, write_document
+from planner.files import check_document_writable, refuse_same_file, write_document
 from planner.job import Answer, Job, Layout
 
 LAYOUT_NAMES = tuple(Layout.__dataclass_fields__)
@@ -49,6 +49,7 @@ def _read(flags: dict[str, Any], output: Path, force: bool) -> tuple[Job, Layout
     layout = read_layout({name: flags[name] for name in LAYOUT_NAMES})
     workload = WorkloadFlags(**{name: flags[name] for name in WORKLOAD_NAMES})
     check_document_writable(output, PlanFile, force=force)
+    refuse_same_file(output, *(flags[name] for name in ("model", "cluster", "profile") if flags[name] is not None))
     job = build_job(flags["gpus"], flags["model"], flags["cluster"], flags["profile"], flags["framework"], workload)
     return job, layout
 
@@ -57,9 +58,10 @@ def _deliver(answer: Answer, job: Job, output: Path, *, force: bool, as_json: bo
     if answer.plan_file is not None:
         write_document(output, answer.plan_file, force=force)
     path = output if answer.plan_file is not None else None
+    assumptions = job.first_line if answer.plan_file is None else answer.plan_file.assumptions
     if as_json:
-        print_json({**answer_object(answer, path), "assumptions": list(job.first_line), "defaults": job.defaults})
+        print_json({**answer_object(answer, path), "assumptions": list(assumptions), "defaults": job.defaults})
     else:
-        print_answer(out(), answer, job.first_line, path)
+        print_answer(out(), answer, assumptions, path)
     if answer.infeasible is not None:
         raise click.exceptions.Exit(EXIT_INFEASIBLE)

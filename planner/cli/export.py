@@ -21,7 +21,9 @@ def export(plan: Path, target: str, launcher: str, output: Path | None, force: b
 
     What the framework cannot say is refused, with the rule that forbids it.
     """
-    from planner.cli.console import line, out, print_json
+    from costmodel.spec import Verdict
+    from costmodel.units import format_bytes
+    from planner.cli.console import line, note, out, print_json
     from planner.files import read_plan_file
     from planner.frameworks import registry
     from planner.frameworks.export import export as write_files
@@ -29,6 +31,12 @@ def export(plan: Path, target: str, launcher: str, output: Path | None, force: b
     plan_file = read_plan_file(plan)
     framework = registry.get(target)
     folder = output or Path(f"export-{target}")
+    prediction = plan_file.prediction
+    if prediction.verdict is Verdict.DOES_NOT_FIT:
+        note(
+            f"the plan does not fit: it needs {format_bytes(prediction.peak_memory_bytes)}, but a process may allocate "
+            f"{format_bytes(prediction.memory_limit_bytes)}"
+        )
     paths = write_files(plan_file, target, launcher, folder, force=force)
     if as_json:
         print_json(

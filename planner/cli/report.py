@@ -31,11 +31,12 @@ REPORT_MARK = ": parallelism plan</title>"
 def report(plan: Path, measurement: Path | None, output: Path, force: bool, as_json: bool) -> None:
     """Write one self-contained HTML page that a colleague can read."""
     from planner.cli.console import line, out, print_json
-    from planner.files import check_writable, read_measurement, read_plan_file, write_text
+    from planner.files import check_writable, read_measurement, read_plan_file, refuse_same_file, write_text
 
     plan_file = read_plan_file(plan)
     measured = _run_beside(plan, plan_file) if measurement is None else read_measurement(measurement)
     check_writable(output, is_report, force=force)
+    refuse_same_file(output, plan, *([] if measurement is None else [measurement]))
 
     from reports.page import render
 

@@ -18,4 +18,4 @@ def get(name: str) -> Framework:
         if framework.name == name:
             return framework
     valid = ", ".join(framework.name for framework in FRAMEWORKS)
-    raise BadInputError(f"framework is {name!r}, which is not known; valid values: {valid}")
+    raise BadInputError(f"framework {name!r} is not supported by this version; valid values: {valid}")

@@ -126,6 +126,9 @@ def edited(text: str, *path: str, value: object) -> str:
         (("plan", "tp"), 10**9, ("the prediction belongs to plan", "solve")),
         (("workload", "global_batch"), 10**18, ("global_batch", "solve")),
         (("workload", "global_batch"), 7, ("7", "solve")),
+        (("workload", "seq_len"), 48, ("workload and prediction do not belong together", "solve")),
+        (("prediction", "tokens_per_s_per_gpu"), 1.0, ("tokens_per_s_per_gpu is 1", "solve")),
+        (("prediction", "step_time_s"), 1e-9, ("1e-09 does not lie between its bounds",)),
         (("cluster", "device", "memory_bytes"), -1, ("cluster.device.memory_bytes is -1",)),
         (("hf_config",), [], ("hf_config",)),
     ],
@@ -141,6 +144,21 @@ def test_plan_files_that_were_edited(
     assert "plan.json" in outcome.stderr
     assert all(word in outcome.stderr for word in words), outcome.stderr
     assert [entry.name for entry in tmp_path.iterdir()] == ["plan.json"]
+
+
+@pytest.mark.parametrize("command", ["run", "report"])
+def test_not_even_force_replaces_the_plan_that_is_read(planner, tmp_path: Path, plan_text: str, command: str) -> None:
+    (tmp_path / "plan.json").write_text(plan_text)
+    assert_refused(planner(command, "plan.json", "-o", "./plan.json", "--force"), 2, "is the file that is read")
+    assert (tmp_path / "plan.json").read_text() == plan_text
+
+
+def test_a_plan_that_does_not_fit_is_exported_with_a_warning(planner, tmp_path: Path) -> None:
+    flags = ("--gpus", 8, "--model", "llama-3-70b", "--cluster", "h100-sxm", "--global-batch", 8, "--dp", 8)
+    assert planner("check", *flags).code == 3
+    exported = planner("export", "plan.json", "--to", "native")
+    assert exported.code == 0
+    assert "does not fit" in exported.stderr
 
 
 @pytest.mark.parametrize("command", ["run", "report", "export", "show"])

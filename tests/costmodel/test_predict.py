@@ -172,7 +172,8 @@ def test_half_widths_mix_by_share():
     # A quarter measured, three quarters assumed.
     half_frac = time_frac([(1.0, Source.MEASURED), (3.0, Source.ASSUMED)])
     assert half_frac == pytest.approx((TIME_FRAC[Source.MEASURED] + 3 * TIME_FRAC[Source.ASSUMED]) / 4)
-    assert TIME_FRAC[Source.MEASURED] < TIME_FRAC[Source.FITTED] < TIME_FRAC[Source.ANALYTIC]
+    assert TIME_FRAC[Source.MEASURED] <= TIME_FRAC[Source.FITTED] <= TIME_FRAC[Source.ANALYTIC]
+    assert TIME_FRAC[Source.ANALYTIC] < TIME_FRAC[Source.ASSUMED]
 
 
 def test_bounds_follow_from_the_sources_of_the_terms():

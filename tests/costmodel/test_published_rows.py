@@ -13,7 +13,7 @@ from benchmarks.published.rows import GIB, Row, read_rows
 from benchmarks.published.spread import Residual, half_width, leave_one_out, weighted_quantile
 from costmodel.predict import predict
 from costmodel.spec import Prediction, Recompute, Schedule, Source
-from costmodel.uncertainty import MEMORY_FRAC, TIME_FRAC
+from costmodel.uncertainty import COVERED_FRAC, MEMORY_FRAC, TIME_FRAC
 
 ROWS = {row.id: row for row in read_rows()}
 
@@ -128,3 +128,11 @@ def test_the_half_widths_are_those_of_the_residuals_on_file() -> None:
         assert stored[name]["half_width_frac"] == pytest.approx(width)
         assert stated == math.ceil(100 * width) / 100
         assert [row["id"] for row in stored[name]["rows"]] == [row.id for row in residual]
+
+
+def test_the_half_width_of_what_was_measured_is_that_of_the_local_runs_on_file() -> None:
+    """|measured / predicted - 1| of every layout; the 80th percentile, rounded up to a whole percent."""
+    samples = json.loads((RESULTS.parent / "local_accuracy.json").read_text(encoding="utf-8"))["samples"]
+    errors = [(abs(sample["measured_s"] / sample["predicted_s"] - 1), 1.0) for sample in samples]
+    width = weighted_quantile(errors, COVERED_FRAC)
+    assert math.ceil(100 * width) / 100 == TIME_FRAC[Source.MEASURED] == TIME_FRAC[Source.FITTED]

@@ -31,7 +31,7 @@ def refusal(framework: str, plan: Plan, model: ModelSpec | None = None, workload
 
 def test_an_unknown_framework_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        BadInputError, match="'megatorn', which is not known; valid values: native, megatron, torchtitan"
+        BadInputError, match="'megatorn' is not supported by this version; valid values: native, megatron, torchtitan"
     ):
         registry.get("megatorn")
 

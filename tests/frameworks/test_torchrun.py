@@ -103,5 +103,7 @@ def test_ranks_fill_nodes() -> None:
 
 
 def test_an_unknown_launcher_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(BadInputError, match="launcher is 'slurm', which is not supported; valid values: torchrun"):
+    with pytest.raises(
+        BadInputError, match="--launcher 'slurm' is not supported by this version; valid values: torchrun"
+    ):
         launchers.get("slurm")

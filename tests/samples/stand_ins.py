@@ -47,7 +47,7 @@ def stand_in_plan_file(
         stack=stack,
         profile=None,
         plan=plan,
-        prediction=_prediction(plan, cluster.device.memory_limit_bytes),
+        prediction=_prediction(plan, workload, cluster.device.memory_limit_bytes),
         certificate=None,
         input_hashes={},
         versions={},
@@ -55,7 +55,7 @@ def stand_in_plan_file(
     )
 
 
-def _prediction(plan: Plan, limit_bytes: int) -> Prediction:
+def _prediction(plan: Plan, workload: Workload, limit_bytes: int) -> Prediction:
     item = MemoryItem(
         name="weights",
         steady_bytes=SIZE_BYTES,
@@ -68,7 +68,7 @@ def _prediction(plan: Plan, limit_bytes: int) -> Prediction:
         step_time_s=1.0,
         step_time_low_s=1e-6,
         step_time_high_s=1e6,
-        tokens_per_s_per_gpu=1.0,
+        tokens_per_s_per_gpu=workload.tokens_per_step / plan.num_ranks,
         mfu_frac=0.1,
         bubble_frac=0.0,
         terms=(TimeTerm(name="compute", time_s=1.0, source=Source.ASSUMED),),

@@ -16,7 +16,9 @@ LAUNCHERS: Mapping[str, Launcher] = MappingProxyType({"torchrun": torchrun_scrip
 def get(name: str) -> Launcher:
     """The launcher called `name`; raises BadInputError that lists the valid names."""
     if name not in LAUNCHERS:
-        raise BadInputError(f"launcher is {name!r}, which is not supported; valid values: {', '.join(LAUNCHERS)}")
+        raise BadInputError(
+            f"--launcher {name!r} is not supported by this version; valid values: {', '.join(LAUNCHERS)}"
+        )
     return LAUNCHERS[name]
 
 
