@@ -109,8 +109,8 @@ def proof(certificate: Certificate | None) -> str:
 def effort(certificate: Certificate) -> str:
     """How many layouts the search met and what became of them."""
     return (
-        f"Of {certificate.considered:,} layouts, {sum(certificate.refused.values()):,} were refused by a rule, "
-        f"{certificate.pruned:,} dismissed by their lower bound and {certificate.solved:,} solved, "
+        f"Of {certificate.considered:,} layouts, rules refused {sum(certificate.refused.values()):,}, lower bounds "
+        f"settled {certificate.pruned:,} and the solver settled {certificate.solved:,}, "
         f"in {units.format_seconds(certificate.wall_s)}."
     )
 

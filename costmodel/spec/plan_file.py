@@ -35,7 +35,7 @@ class Certificate(Document):
     """What the user or the framework fixed."""
     considered: int = Field(ge=0)
     pruned: int = Field(ge=0)
-    """Layouts dismissed by their lower bound."""
+    """Layouts settled by lower bounds: no plan of theirs is faster than the best that is known."""
     solved: int = Field(ge=0)
     """Layouts whose stage cut and recompute were optimised."""
     refused: dict[str, int]

@@ -146,7 +146,7 @@ def _search(certificate: Certificate) -> Table:
         ("gap over the full space", units.format_frac(certificate.gap_frac)),
         ("gap within the restrictions", units.format_frac(certificate.gap_in_space_frac)),
         ("layouts considered", f"{certificate.considered:,}"),
-        ("dismissed by their lower bound", f"{certificate.pruned:,}"),
+        ("settled by lower bounds", f"{certificate.pruned:,}"),
         ("solved", f"{certificate.solved:,}"),
         *((f"refused by rule {rule}", f"{count:,}") for rule, count in certificate.refused.items()),
         ("time of the search", units.format_seconds(certificate.wall_s)),

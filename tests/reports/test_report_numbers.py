@@ -58,7 +58,7 @@ def test_proof_names_gap_bound_counts_and_restrictions() -> None:
         "31",
     ):
         assert part in text
-    assert "212 were refused" in text  # 96 + 116
+    assert "rules refused 212" in text  # 96 + 116
 
 
 def test_a_closed_gap_is_called_optimal_for_the_cost_model() -> None:
