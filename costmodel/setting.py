@@ -27,6 +27,13 @@ class Setting:
     stack: SoftwareStack
     profile: Profile | None
 
+    @property
+    def profile_of_device(self) -> Profile | None:
+        """The profile where it speaks for the cluster's devices, whatever joins them; else None."""
+        if self.profile is None or self.profile.cluster.device != self.cluster.device:
+            return None
+        return self.profile
+
 
 @dataclass(frozen=True)
 class Mesh:

@@ -47,7 +47,7 @@ def nearest(view: LayerView) -> Neighbour | None:
 
 def _samples(view: LayerView) -> list[LayerSample]:
     """Samples that speak for the cluster's devices in the precision of the job."""
-    profile, setting = view.setting.profile, view.setting
-    if profile is None or profile.cluster.device != setting.cluster.device:
+    profile = view.setting.profile_of_device
+    if profile is None:
         return []
-    return [sample for sample in profile.layers if sample.precision is setting.workload.precision]
+    return [sample for sample in profile.layers if sample.precision is view.setting.workload.precision]

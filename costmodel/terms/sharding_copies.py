@@ -28,12 +28,10 @@ def around_scatter(view: LayerView) -> Timed:
 
 
 def _sample(view: LayerView) -> ShardingSample | None:
-    profile, stack = view.setting.profile, view.setting.stack
+    profile, stack = view.setting.profile_of_device, view.setting.stack
     if view.mesh.dp == 1 or view.mesh.zero == 0 or not stack.copies_around_sharded_weights:
         return None
-    if profile is None or profile.cluster.device != view.setting.cluster.device:
-        return None
-    return profile.sharding
+    return None if profile is None else profile.sharding
 
 
 def _scaled(view: LayerView, sample: ShardingSample, time_s: float) -> Timed:

@@ -22,15 +22,15 @@ def price(view: LayerView, compute_forward_s: float, compute_backward_s: float, 
     if view.mesh.tp == 1 or constant_s is None or not isinstance(view.layer, DenseBlock):
         return PassPrice(TERM, 0.0, 0.0, Source.ANALYTIC)
     forward_s, backward_s, source = constant_s, constant_s, Source.ASSUMED
-    profile, device = view.setting.profile, view.setting.cluster.device
-    if profile is not None and profile.dispatch is not None and profile.cluster.device == device:
+    profile = view.setting.profile_of_device
+    if profile is not None and profile.dispatch is not None:
         # Timed as a difference, at another size than the block's.
         forward_s, backward_s, source = (
             profile.dispatch.forward.median_s,
             profile.dispatch.backward.median_s,
             Source.FITTED,
         )
-    if device.kind is DeviceKind.CUDA and max(forward_s, backward_s) > 0:
+    if view.setting.cluster.device.kind is DeviceKind.CUDA and max(forward_s, backward_s) > 0:
         launch_s = view.setting.stack.launch_s_per_layer
         return PassPrice(
             TERM,
@@ -44,11 +44,9 @@ def price(view: LayerView, compute_forward_s: float, compute_backward_s: float, 
 
 def is_left_out(setting: Setting, tp: int) -> bool:
     """Whether there is dispatch to pay for, but neither a profile nor the stack says how much."""
-    return (
-        tp > 1
-        and setting.stack.tensor_dispatch_s_per_pass == 0
-        and (setting.profile is None or setting.profile.dispatch is None)
-    )
+    profile = setting.profile_of_device
+    timed = profile is not None and profile.dispatch is not None
+    return tp > 1 and setting.stack.tensor_dispatch_s_per_pass == 0 and not timed
 
 
 def _shown_s(compute_s: float, launch_s: float, dispatch_s: float) -> float:

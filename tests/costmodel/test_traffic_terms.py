@@ -207,5 +207,15 @@ def test_a_gpu_works_on_while_the_host_dispatches():
     assert hidden.backward_s == pytest.approx(20.5 * ms)
 
 
+def test_dispatch_is_left_out_where_no_profile_of_this_device_timed_it():
+    sample = DispatchSample(tp=2, forward=spread(0.03), backward=spread(0.05))
+    unknown, timed = stack(tensor_dispatch_s_per_pass=0.0), profile().model_copy(update={"dispatch": sample})
+    assert tensor_dispatch.is_left_out(setting(stack=unknown), 2)
+    assert tensor_dispatch.is_left_out(setting(stack=unknown, profile=timed, cluster=cluster(name="other")), 2)
+    assert not tensor_dispatch.is_left_out(setting(stack=unknown, profile=timed), 2)
+    assert not tensor_dispatch.is_left_out(setting(stack=unknown), 1)
+    assert not tensor_dispatch.is_left_out(setting(stack=stack(tensor_dispatch_s_per_pass=None)), 2)
+
+
 def on_cpu(of: ClusterSpec) -> ClusterSpec:
     return of.model_copy(update={"device": of.device.model_copy(update={"kind": DeviceKind.CPU})})
