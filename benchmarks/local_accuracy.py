@@ -88,6 +88,8 @@ def after_one_profile(number: int, layouts: Sequence[Layout]) -> list[dict[str, 
         path = Path(folder) / "profile.json"
         write_document(path, profile)
         job = build_job(NUM_RANKS, None, None, path, "native", WorkloadFlags())
+    dispatch = profile.dispatch
+    dispatch_s = None if dispatch is None else [dispatch.forward.median_s, dispatch.backward.median_s]
     samples = []
     for layout in layouts:
         plan_file = check(job, layout).plan_file
@@ -98,7 +100,7 @@ def after_one_profile(number: int, layouts: Sequence[Layout]) -> list[dict[str, 
         sample = {
             "round": number,
             "profile_variation_frac": profile.variation_frac,
-            "profile_dispatch": None if profile.dispatch is None else profile.dispatch.model_dump(mode="json"),
+            "profile_dispatch_s": dispatch_s,
             "predicted_half_width_frac": prediction.step_time_high_s / prediction.step_time_s - 1,
             "layout": {name: str(value) for name, value in layout.fixed().items()},
             "predicted_s": prediction.step_time_s,

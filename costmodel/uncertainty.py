@@ -2,7 +2,7 @@
 
 source      half-width   what it rests on
 measured    0.24         local runs of 14 layouts, each soon after a profile: holds 80 % of them (benchmarks/results/
-                         local_accuracy.json); most of it is the speed of a shared machine, which wanders meanwhile
+                         local_accuracy.json), the drift of a shared machine between profile and run included
 fitted      0.24         the same: most local layouts rest on both
 analytic    0.24         published runs on GPUs: holds 80 % of them (benchmarks/results/published_residuals.json)
 assumed     0.50         a convention, shown with the sensitivity: a link that nobody measured may be off by a factor of

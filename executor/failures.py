@@ -20,7 +20,6 @@ _OUT_OF_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "CUBLAS_STATUS_A
 _LOST_CONNECTION = ("gloo/transport", "gloo/rendezvous", "Connection closed by peer", "Gloo connectFullMesh failed")
 """How gloo's plain RuntimeErrors begin: with its source file, or with what it could not do."""
 
-
 _MORE_MEMORY = "use a smaller --micro-batch, more recomputation or more GPUs"
 _MEET = "check that every rank runs, and that MASTER_ADDR and MASTER_PORT lead to a free port of rank 0"
 _SEE_PEER = "most likely another rank ended first; see its message"
