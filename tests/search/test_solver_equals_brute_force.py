@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from search_samples import AMPLE_BYTES, block, cluster, job, jobs, model, with_memory
 
-from costmodel.errors import BadInputError
 from costmodel.predict import predict
 from costmodel.spec import PlanFile, Prediction, Schedule, Verdict
 from planner.frameworks import registry
@@ -175,20 +174,6 @@ def test_tight_plans_count_only_if_allowed(data: st.DataObject, job: Job) -> Non
     if expected is not None:
         assert answer.plan_file.prediction.step_time_s == pytest.approx(expected.step_time_s, rel=REL)
         assert answer.plan_file.prediction.verdict is not Verdict.DOES_NOT_FIT
-
-
-@QUICK
-@given(data=st.data(), job=jobs(frameworks=("native",)))
-def test_a_search_cut_short_claims_no_more_than_it_proved(data: st.DataObject, job: Job) -> None:
-    tried = try_all(job)
-    problem = Problem(job, Layout(), tried, data.draw(limits(tried)))
-    try:
-        plan_file = solve(with_memory(job, problem.limit_bytes), problem.fixed, time_limit_s=1e-3).plan_file
-    except BadInputError:
-        return
-    if plan_file is not None:
-        assert plan_file.prediction.verdict is Verdict.FITS
-        assert_certificate_holds(problem, plan_file)
 
 
 @QUICK
