@@ -27,7 +27,7 @@ class ProfiledLayers(HFCausalLM):
         fill(stage, seed=0, std=self.initializer_range)
         return stage
 
-    def build_sharded_block(self, index: int, mesh: DeviceMesh, device: torch.device) -> nn.Module:
+    def build_split_block(self, index: int, mesh: DeviceMesh, device: torch.device) -> nn.Module:
         """Layer `index`, a block, split over the one-dimensional `mesh`: fp32, random weights.
 
         Maps this rank's slice of the sequence [b, s / tp, h] to the same slice of the output.

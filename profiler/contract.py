@@ -34,7 +34,7 @@ class LayerFactory(Protocol):
         """
         ...
 
-    def build_sharded_block(self, index: int, mesh: DeviceMesh, device: torch.device) -> nn.Module:
+    def build_split_block(self, index: int, mesh: DeviceMesh, device: torch.device) -> nn.Module:
         """Layer `index`, a block, split over the one-dimensional `mesh` in fp32, with its communication.
 
         A rank's slice of the sequence (b, s / tp, h) to the same slice of the output.

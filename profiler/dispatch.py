@@ -31,7 +31,7 @@ class DispatchTimer:
         mesh = init_device_mesh(device.type, (request.num_ranks // tp, tp), mesh_dim_names=("apart", "tp"))["tp"]
         hidden = request.model.hidden
         self._group = mesh.get_group()
-        self._split = layers.build_sharded_block(BLOCK, mesh, device)
+        self._split = layers.build_split_block(BLOCK, mesh, device)
         self._plain = layers.build_layer(BLOCK, tp, device, torch.float32)
         self._part = torch.randn(1, TOKENS_PER_RANK, hidden, device=device)
         self._whole = torch.randn(1, TOKENS_PER_RANK * tp, hidden, device=device)

@@ -84,7 +84,7 @@ class SmallLayers:
             module = nn.Sequential(nn.RMSNorm(layer.hidden), nn.Linear(layer.hidden, layer.vocab // tp, bias=False))
         return module.to(device=device, dtype=dtype)
 
-    def build_sharded_block(self, index: int, mesh: DeviceMesh, device: torch.device) -> nn.Module:
+    def build_split_block(self, index: int, mesh: DeviceMesh, device: torch.device) -> nn.Module:
         layer = self.model.layers[index]
         assert isinstance(layer, DenseBlock)
         return Split(Block(layer, mesh.size()), mesh).to(device)
