@@ -1,0 +1,83 @@
+"""Conditions beside the shapes that a class sets: its activation is known, and its rotary angles can be computed.
+
+Each is a frozen value that is called with the config, so that a family is data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner.models.config import Config, shown
+from planner.models.families.llama import ACTIVATIONS
+from planner.models.families.parts import HEAD_DIM
+from planner.models.keys import Source, Word
+from planner.models.rope import check_rope
+
+PLACES = ("rope_parameters", "rope_scaling")
+"""Objects that newer and older configs describe the rotation in."""
+LAYER_TYPES = ("full_attention", "sliding_attention")
+"""Kinds of blocks that may have a rotation each."""
+
+
+@dataclass(frozen=True)
+class Activation:
+    """The function between the projections of a feed-forward network has no parameters of its own."""
+
+    key: str = "hidden_act"
+    default: str = "silu"
+
+    def __call__(self, config: Config) -> None:
+        """Raises BadInputError for any other."""
+        Word(self.key, default=self.default, null=self.default, known=ACTIVATIONS).read(config, 0)
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """Rotary embeddings turn pairs of dimensions: all of a head, or the share of them that `key` gives.
+
+    Where each kind of block has an object of its own, each is checked. The kinds of rotation are those of `rope`,
+    and `proportional`, which needs nothing further (Gemma 4).
+    """
+
+    head_dim: Source = HEAD_DIM
+    key: str = "partial_rotary_factor"
+    default: float = 1.0
+
+    def __call__(self, config: Config) -> None:
+        """Raises BadInputError, naming the key, where the angles cannot be computed."""
+        head_dim = self.head_dim.read(config, 0)
+        for values in self._rotations(config):
+            share = self._share(config, values)
+            # The class rounds down: 0.4 of 80 dimensions are 32.
+            num_rotated = int(head_dim * share)
+            if num_rotated % 2 or not num_rotated:
+                config.fail(
+                    f"rotary position embeddings turn {num_rotated} of the {head_dim} dimensions of a head "
+                    f"({config.place(self.key)} {share}), but need an even number of them"
+                )
+            # A head's rotated part is checked as if it were a whole head.
+            top = {key: value for key, value in config.data.items() if key not in (*PLACES, "partial_rotary_factor")}
+            inner = {key: value for key, value in values.items() if key != "partial_rotary_factor"}
+            if inner.get("rope_type") == "proportional":
+                inner["rope_type"] = "default"
+            check_rope({**top, "rope_parameters": inner}, num_rotated, config.where)
+
+    def _rotations(self, config: Config) -> list[Mapping[str, Any]]:
+        """The objects that describe a rotation; one that is empty where there is none."""
+        found: list[Mapping[str, Any]] = []
+        for place in PLACES:
+            if config.has(place):
+                values = config.section(place).data
+                nested = [config.section(place).section(kind).data for kind in LAYER_TYPES if values.get(kind)]
+                found += nested or [values]
+        return found or [{}]
+
+    def _share(self, config: Config, values: Mapping[str, Any]) -> float:
+        share = values.get("partial_rotary_factor", config.data.get(self.key))
+        if share is None:
+            return self.default
+        if type(share) not in (int, float) or not 0 < share <= 1:
+            config.fail(f"{config.place(self.key)} is {shown(share)}, but must be a number above 0 and at most 1")
+        return float(share)
