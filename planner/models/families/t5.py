@@ -1,0 +1,109 @@
+"""T5, mT5 and UMT5: an encoder and a decoder over one vocabulary table, with learned biases by relative position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from costmodel.spec import Attention, Block, Embedding, FinalNorm, Head, Mlp, Norm
+from costmodel.spec import Part as ModelPart
+from planner.models.config import Config, shown
+from planner.models.families.encoder_parts import PARAMETER_FREE, dense, labels, square
+from planner.models.families.parts import VOCAB
+from planner.models.family import Family, One, RunSource, Stack
+from planner.models.keys import Computed, Part, Size, layers, part, width
+
+HIDDEN = width("d_model", aliases=("hidden_size",))
+HEADS = Size("num_heads", aliases=("num_attention_heads",))
+HEAD_DIM = width("d_kv", default=64, aliases=("head_dim",))
+ENCODER_LAYERS = layers("num_layers", aliases=("num_hidden_layers",))
+DECODER_LAYERS = layers("num_decoder_layers", default=ENCODER_LAYERS)
+BUCKETS = Size("relative_attention_num_buckets", default=32)
+BUCKETS_IN_FIRST = Computed(lambda config, layer: 0 if layer else BUCKETS.read(config, layer))
+"""The first block of a stack learns the biases, the others use them again."""
+
+
+def _gated(default: str) -> Computed:
+    """Whether feed_forward_proj says so: `gated-` stands before the activation."""
+
+    def read(config: Config, _: int) -> bool:
+        text = config.data.get("feed_forward_proj", default)
+        if not isinstance(text, str) or text.removeprefix("gated-") not in PARAMETER_FREE:
+            config.fail(
+                f"feed_forward_proj is {shown(text)}, but must be an activation, with gated- before it or not, e.g. "
+                "relu or gated-gelu"
+            )
+        return text.startswith("gated-")
+
+    return Computed(read)
+
+
+def _attention(**changes: Any) -> Part:
+    return part(
+        Attention, **{"hidden": HIDDEN, "num_heads": HEADS, "num_kv_heads": HEADS, "head_dim": HEAD_DIM, **changes}
+    )
+
+
+def _table(where: ModelPart, *, tied: bool) -> One:
+    return One(where, part(Embedding, vocab=VOCAB, hidden=HIDDEN, tied=tied))
+
+
+def _final_norm(where: ModelPart) -> One:
+    return One(where, part(FinalNorm, hidden=HIDDEN, norm=Norm.RMS))
+
+
+def _families(model_type: str, prefix: str, proj: str, buckets: Computed | Size) -> tuple[Family, ...]:
+    """All classes of one model_type. `proj` is its feed_forward_proj where none is given."""
+    mlp = part(Mlp, hidden=HIDDEN, ffn_hidden=width("d_ff"), gated=_gated(proj))
+    encoder_block = part(
+        Block, hidden=HIDDEN, mixer=_attention(causal=False, position_buckets=buckets), feed_forward=mlp
+    )
+    decoder_block = part(
+        Block,
+        hidden=HIDDEN,
+        mixer=_attention(position_buckets=buckets),
+        # As many tokens on the encoder's side as on the decoder's.
+        cross_attention=_attention(causal=False, source_hidden=HIDDEN),
+        feed_forward=mlp,
+        num_norms=3,
+    )
+    encoder: tuple[RunSource, ...] = (
+        _table(ModelPart.ENCODER, tied=False),
+        Stack(encoder_block, ENCODER_LAYERS, ModelPart.ENCODER),
+        _final_norm(ModelPart.ENCODER),
+    )
+    both: tuple[RunSource, ...] = (
+        *encoder,
+        _table(ModelPart.EMBEDDING, tied=True),
+        Stack(decoder_block, DECODER_LAYERS),
+    )
+    alone: tuple[RunSource, ...] = (
+        _table(ModelPart.EMBEDDING, tied=False),
+        Stack(encoder_block, ENCODER_LAYERS),
+        _final_norm(ModelPart.HEAD),
+    )
+    # The classes tie the head to the embedding whatever tie_word_embeddings says.
+    language_model = One(ModelPart.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=True))
+    final_norm = _final_norm(ModelPart.HEAD)
+
+    def family(name: str, *runs: RunSource) -> Family:
+        return Family(f"{prefix}{name}", model_type, runs)
+
+    return (
+        family("ForConditionalGeneration", *both, language_model),
+        family("Model", *both, final_norm),
+        family("EncoderModel", *alone),
+        family("ForSequenceClassification", *both, final_norm, square(HIDDEN), dense(labels(), HIDDEN)),
+        family("ForQuestionAnswering", *both, final_norm, dense(labels(), HIDDEN, tokens=None)),
+        family("ForTokenClassification", *alone, dense(labels(), HIDDEN, tokens=None)),
+    )
+
+
+T5 = _families("t5", "T5", "relu", BUCKETS_IN_FIRST)
+
+FAMILIES: tuple[Family, ...] = (
+    *T5,
+    # The name that the class for conditional generation bore before.
+    Family("T5WithLMHeadModel", "t5", T5[0].layers),
+    *_families("mt5", "MT5", "gated-gelu", BUCKETS_IN_FIRST),
+    *_families("umt5", "UMT5", "gated-gelu", BUCKETS),
+)
