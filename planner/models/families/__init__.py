@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 from planner.models.families import (
+    bart,
     bert,
+    bloom,
+    falcon,
     gpt2,
+    gpt_neox,
     llama,
+    mixtral,
+    olmo,
+    opt,
+    phi,
+    qwen_moe,
+    starcoder2,
+    t5,
+    whisper,
 )
 from planner.models.family import Family
 
 FAMILIES: tuple[Family, ...] = (
     *llama.FAMILIES,
     *gpt2.FAMILIES,
+    *starcoder2.FAMILIES,
+    *phi.FAMILIES,
+    *opt.FAMILIES,
+    *olmo.FAMILIES,
+    *gpt_neox.FAMILIES,
+    *falcon.FAMILIES,
+    *bloom.FAMILIES,
     *bert.FAMILIES,
+    *t5.FAMILIES,
+    *bart.FAMILIES,
+    *whisper.FAMILIES,
+    *mixtral.FAMILIES,
+    *qwen_moe.FAMILIES,
 )
 """Where a config names no class, the first family of its model_type counts."""
