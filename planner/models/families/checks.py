@@ -6,7 +6,7 @@ Each is a frozen value that is called with the config, so that a family is data.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from planner.models.config import Config, shown
@@ -37,13 +37,14 @@ class Activation:
 class Rotation:
     """Rotary embeddings turn pairs of dimensions: all of a head, or the share of them that `key` gives.
 
-    Where each kind of block has an object of its own, each is checked. The kinds of rotation are those of `rope`,
-    and `proportional`, which needs nothing further (Gemma 4).
+    Where each kind of block has an object of its own, each is checked.
     """
 
     head_dim: Source = HEAD_DIM
     key: str = "partial_rotary_factor"
     default: float = 1.0
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """What the class calls kinds of rotation that `rope` knows under another name."""
 
     def __call__(self, config: Config) -> None:
         """Raises BadInputError, naming the key, where the angles cannot be computed."""
@@ -60,8 +61,9 @@ class Rotation:
             # A head's rotated part is checked as if it were a whole head.
             top = {key: value for key, value in config.data.items() if key not in (*PLACES, "partial_rotary_factor")}
             inner = {key: value for key, value in values.items() if key != "partial_rotary_factor"}
-            if inner.get("rope_type") == "proportional":
-                inner["rope_type"] = "default"
+            for key in ("rope_type", "type"):
+                if isinstance(inner.get(key), str):
+                    inner[key] = self.renamed.get(inner[key], inner[key])
             check_rope({**top, "rope_parameters": inner}, num_rotated, config.where)
 
     def _rotations(self, config: Config) -> list[Mapping[str, Any]]:
