@@ -14,7 +14,7 @@ from planner.models.keys import Choose, Computed, Flag, PerLayer, tokens
 BIAS = Flag("attention_bias", default=False)
 
 
-def _layer_type(config: Config, layer: int) -> str:
+def _layer_type(_config: Config, layer: int) -> str:
     """Every fourth block sees the whole sequence."""
     return "sliding_attention" if (layer + 1) % 4 else "full_attention"
 

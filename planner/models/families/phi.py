@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from costmodel.spec import Norm, QkNorm
+from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
-from planner.models.families.parts import UNTIED, attention, biased, block, decoder, mlp
+from planner.models.families.parts import HEAD_DIM, HEAD_SPLIT, UNTIED, attention, biased, block, decoder, mlp
 from planner.models.family import Family
 from planner.models.keys import Choose, Flag, tokens
+
+NORMALISES = Flag("qk_layernorm", default=False)
+"""Whether queries and keys are normalised, over hidden_size / num_attention_heads numbers."""
+
+
+def _norm_fits_heads(config: Config) -> None:
+    """The class takes the width of that norm from the split of the model's, whatever head_dim says."""
+    head_dim, split = HEAD_DIM.read(config, 0), HEAD_SPLIT.read(config, 0)
+    if NORMALISES.read(config, 0) and head_dim != split:
+        config.fail(f"head_dim is {head_dim}, but qk_layernorm needs hidden_size / num_attention_heads = {split}")
+
 
 FAMILIES = (
     Family(
@@ -15,9 +27,7 @@ FAMILIES = (
         decoder(
             block(
                 attention(
-                    qk_norm=Choose(
-                        Flag("qk_layernorm", default=False), {True: QkNorm.HEAD_WITH_BIAS, False: QkNorm.NONE}
-                    ),
+                    qk_norm=Choose(NORMALISES, {True: QkNorm.HEAD_WITH_BIAS, False: QkNorm.NONE}),
                     output_bias=True,
                     **biased(True),
                 ),
@@ -30,7 +40,7 @@ FAMILIES = (
             norm=Norm.LAYER,
             bias=True,
         ),
-        checks=(Rotation(default=0.5), Activation(default="gelu_new")),
+        checks=(Rotation(default=0.5), _norm_fits_heads, Activation(default="gelu_new")),
     ),
     Family(
         "Phi3ForCausalLM",
