@@ -6,7 +6,9 @@ from planner.models.families import (
     bart,
     bert,
     bloom,
+    deepseek,
     falcon,
+    glm,
     gpt2,
     gpt_neox,
     llama,
@@ -37,5 +39,7 @@ FAMILIES: tuple[Family, ...] = (
     *whisper.FAMILIES,
     *mixtral.FAMILIES,
     *qwen_moe.FAMILIES,
+    *deepseek.FAMILIES,
+    *glm.FAMILIES,
 )
 """Where a config names no class, the first family of its model_type counts."""

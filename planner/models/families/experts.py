@@ -15,6 +15,7 @@ from planner.models.keys import MAX_LAYERS, Choose, Computed, Key, Part, PerLaye
 EXPERT_FFN = width("moe_intermediate_size")
 EXPERTS_PER_TOKEN = Size("num_experts_per_tok")
 ROUTED = Size("n_routed_experts", aliases=("num_local_experts",))
+ROUTED_OF_ANY_NAME = Size("n_routed_experts", aliases=("num_local_experts", "num_experts"))
 LOCAL = Size("num_local_experts", aliases=("num_experts",))
 NUM_EXPERTS = Size("num_experts", aliases=("num_local_experts",))
 NUM_PREDICTED = Size("num_nextn_predict_layers", default=None, aliases=("num_mtp_layers",), least=0, most=MAX_LAYERS)
@@ -149,18 +150,22 @@ def unread(key: str, *usual: Any) -> Callable[[Config], None]:
     return tell
 
 
-def groups_divide(config: Config) -> None:
-    """Where experts are picked by groups, the groups are equal and no more of them are picked than there are."""
-    num_experts = ROUTED.read(config, 0)
-    groups = Size("n_group", default=None).read(config, 0)
-    picked = Size("topk_group", default=None).read(config, 0)
-    if groups is not None and num_experts % groups:
-        config.fail(
-            f"{config.place('n_group')} = {groups} does not divide {config.place(ROUTED.name)} = {num_experts}; "
-            "give sizes that divide"
-        )
-    if groups is not None and picked is not None and picked > groups:
-        config.fail(f"{config.place('topk_group')} is {picked}, but {config.place('n_group')} is only {groups}")
+def groups_divide(num_experts: Size) -> Callable[[Config], None]:
+    """A check that the groups that experts are picked by are equal, and no more are picked than there are."""
+
+    def check(config: Config) -> None:
+        count = num_experts.read(config, 0)
+        groups = Size("n_group", default=None).read(config, 0)
+        picked = Size("topk_group", default=None).read(config, 0)
+        if groups is not None and count % groups:
+            config.fail(
+                f"{config.place('n_group')} = {groups} does not divide {config.place(num_experts.name)} = {count}; "
+                "give sizes that divide"
+            )
+        if groups is not None and picked is not None and picked > groups:
+            config.fail(f"{config.place('topk_group')} is {picked}, but {config.place('n_group')} is only {groups}")
+
+    return check
 
 
 def kv_heads_divide(config: Config) -> None:
