@@ -29,6 +29,15 @@ def activates(key: str, default: str) -> Callable[[Config], None]:
     return check
 
 
+def inside(section: str, check: Callable[[Config], None]) -> Callable[[Config], None]:
+    """The check on the keys of a nested object."""
+
+    def check_section(config: Config) -> None:
+        check(config.section(section))
+
+    return check_section
+
+
 def labels(default: int = 2, least: int = 1) -> Computed:
     """Number of classes: the length of id2label, or num_labels where that is not given; they may not differ."""
 
