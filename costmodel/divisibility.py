@@ -6,37 +6,41 @@ The cost model refuses by these rules what it cannot price, and the planner show
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from costmodel.spec import DenseBlock, Infeasible, ModelSpec, Plan, Workload
+from costmodel.spec import Infeasible, ModelSpec, Plan, Workload
+from costmodel.spec.operations import Split, SplitRule
 
 
 def heads(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
     """tp divides the attention heads, which it splits."""
-    sizes = (block.num_heads for block in block_shapes(model))
-    return tensor_parallel("heads_divide", "num_attention_heads", sizes, plan)
+    return _splits_divide(SplitRule.HEADS, model, plan)
 
 
 def kv_heads(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
     """tp divides the key and value heads: heads replicated over tensor ranks have no price."""
-    sizes = (block.num_kv_heads for block in block_shapes(model))
-    return tensor_parallel("kv_heads_divide", "num_key_value_heads", sizes, plan)
+    return _splits_divide(SplitRule.KV_HEADS, model, plan)
 
 
 def ffn(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
-    """tp divides the width of the feed-forward network."""
-    sizes = (block.ffn_hidden for block in block_shapes(model))
-    return tensor_parallel("ffn_divides", "intermediate_size", sizes, plan)
+    """tp divides the columns of feed-forward networks, those of experts too."""
+    return _splits_divide(SplitRule.FFN, model, plan)
+
+
+def recurrence(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+    """tp divides the channels, heads and groups of state-space layers and linear attention."""
+    return _splits_divide(SplitRule.RECURRENCE, model, plan)
 
 
 def seq_len(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
     """tp divides the sequence, which sequence parallelism splits (arXiv 2205.05198)."""
-    return tensor_parallel("seq_len_divides", "seq_len", (workload.seq_len,), plan)
+    return tensor_parallel("seq_len_divides", (("seq_len", workload.seq_len),), plan)
 
 
 def vocab(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
     """tp divides the vocabulary. The cost model pads it, so this binds only where a framework does not."""
-    return tensor_parallel("vocab_divides", "vocab_size", (model.vocab,), plan)
+    size = model.vocab
+    return None if size is None else tensor_parallel("vocab_divides", (("vocab_size", size),), plan)
 
 
 def batch(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
@@ -54,12 +58,17 @@ def batch(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | Non
     return Infeasible(rule="batch_divides", sentence=f"{what}; {valid}", needed=plan.micro_batch * plan.dp, limit=total)
 
 
-def tensor_parallel(name: str, field: str, sizes: Iterable[int], plan: Plan) -> Infeasible | None:
-    """The refusal of rule `name` where tp does not divide one of `sizes`; `field` names the size in the sentence."""
-    distinct = sorted(set(sizes))
-    for size in distinct:
+def _splits_divide(rule: SplitRule, model: ModelSpec, plan: Plan) -> Infeasible | None:
+    if plan.tp == 1:
+        return None
+    return tensor_parallel(rule, [(split.field, split.size) for split in splits(model, rule)], plan)
+
+
+def tensor_parallel(name: str, sizes: Sequence[tuple[str, int]], plan: Plan) -> Infeasible | None:
+    """The refusal of rule `name` where tp does not divide one of `sizes`; the sentence names the smallest such."""
+    for field, size in sorted(sizes, key=lambda named: named[1]):
         if size % plan.tp:
-            valid = [tp for tp in divisors(size, plan.num_ranks) if all(other % tp == 0 for other in distinct)]
+            valid = [tp for tp in divisors(size, plan.num_ranks) if all(other % tp == 0 for _, other in sizes)]
             return Infeasible(
                 rule=name,
                 sentence=f"tp = {plan.tp} does not divide {field} = {size}; "
@@ -70,9 +79,13 @@ def tensor_parallel(name: str, field: str, sizes: Iterable[int], plan: Plan) -> 
     return None
 
 
-def block_shapes(model: ModelSpec) -> list[DenseBlock]:
-    """The distinct blocks of a model, in order; far fewer than its blocks, and rules are asked for every mesh."""
-    return list(dict.fromkeys(run.layer for run in model.runs if isinstance(run.layer, DenseBlock)))
+def splits(model: ModelSpec, rule: SplitRule) -> list[Split]:
+    """The distinct sizes that tensor parallelism splits and `rule` asks to be divided, in order.
+
+    A model has far fewer of them than layers, and rules are asked for every mesh.
+    """
+    found = (split for run in model.runs for split in run.layer.splits() if split.rule is rule)
+    return list(dict.fromkeys(found))
 
 
 def divisors(number: int, up_to: int | None = None) -> list[int]:

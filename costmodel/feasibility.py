@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from costmodel import divisibility
 from costmodel.setting import Setting
-from costmodel.spec import Infeasible, ModelSpec, Plan, Workload
+from costmodel.spec import Infeasible, ModelSpec, Plan, Traced, Workload
 
-DIVISIBILITY = (divisibility.batch, divisibility.heads, divisibility.kv_heads, divisibility.ffn, divisibility.seq_len)
+DIVISIBILITY = (
+    divisibility.batch,
+    divisibility.heads,
+    divisibility.kv_heads,
+    divisibility.ffn,
+    divisibility.recurrence,
+    divisibility.seq_len,
+)
 """What a price rests on. The vocabulary is not among it: shards of it are padded."""
 
 MAX_PASSES = 2**16
@@ -19,6 +26,8 @@ def contradiction(setting: Setting, plan: Plan) -> Infeasible | None:
         _num_passes(setting, plan)
         or _num_ranks(setting, plan)
         or _precision(setting)
+        or single_stream(setting.model, setting.workload, plan)
+        or splittable(setting.model, setting.workload, plan)
         or cut_covers_model(setting.model, setting.workload, plan)
         or _divisibility(setting, plan)
     )
@@ -59,6 +68,32 @@ def _precision(setting: Setting) -> Infeasible | None:
     return Infeasible(
         rule="precision",
         sentence=f"{device.name} has no {precision} arithmetic; it has {', '.join(device.peak_flop_per_s)}",
+    )
+
+
+def single_stream(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+    """A model through which one hidden state runs is cut into stages; what crosses a cut elsewhere has no price."""
+    if plan.pp == 1 or model.is_single_stream:
+        return None
+    return Infeasible(
+        rule="pipeline_single_stream",
+        sentence=f"pp = {plan.pp} would cut {model.name}, but a {model.architecture} is more than one stack of blocks "
+        "between an embedding and a head, and what passes between its parts is not priced; use pp = 1",
+        needed=plan.pp,
+        limit=1,
+    )
+
+
+def splittable(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+    """A layer that is known by its traces only cannot be split by tensor parallelism."""
+    if plan.tp == 1 or not any(isinstance(run.layer, Traced) for run in model.runs):
+        return None
+    return Infeasible(
+        rule="tensor_parallel_known_layers",
+        sentence=f"tp = {plan.tp} would split {model.name}, but its layers are known by tracing only, not by what is "
+        "inside them; use tp = 1",
+        needed=plan.tp,
+        limit=1,
     )
 
 

@@ -6,29 +6,33 @@ from dataclasses import replace
 
 from costmodel.price import LayerPrice, PassPrice
 from costmodel.setting import LayerView, Mesh, Setting
-from costmodel.spec import LayerSample, Source
+from costmodel.spec import Layer, LayerSample, Source
 from costmodel.terms import (
     attention,
+    convolution,
     elementwise,
     gemm,
     host,
     measured_layer,
     optimizer,
     saved_bytes,
+    scan,
     tensor_dispatch,
     tied_table,
     tp_collectives,
     zero_traffic,
 )
 
-COMPUTE_TERMS = (gemm.price, attention.price, elementwise.price)
+COMPUTE_TERMS = (gemm.price, attention.price, scan.price, convolution.price, elementwise.price)
 
 
 def price_layers(setting: Setting, mesh: Mesh) -> tuple[LayerPrice, ...]:
-    """The price of every layer of the model on `mesh`; equal layers in a row share one."""
-    return tuple(
-        price for run in setting.model.runs for price in (price_layer(LayerView(setting, mesh, run.layer)),) * run.count
-    )
+    """The price of every layer of the model on `mesh`; equal layers share one."""
+    prices: dict[tuple[Layer, int | None], LayerPrice] = {}
+    for run in setting.model.runs:
+        if (run.layer, run.num_tokens) not in prices:
+            prices[run.layer, run.num_tokens] = price_layer(LayerView.of(setting, mesh, run))
+    return tuple(prices[run.layer, run.num_tokens] for run in setting.model.runs for _ in range(run.count))
 
 
 def price_layer(view: LayerView) -> LayerPrice:

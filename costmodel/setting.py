@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from costmodel.spec import (
     ClusterSpec,
     Head,
     Layer,
+    LayerRun,
     ModelSpec,
     Plan,
     Profile,
@@ -15,6 +17,7 @@ from costmodel.spec import (
     SoftwareStack,
     Workload,
 )
+from costmodel.spec.operations import Operation
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,23 @@ class LayerView:
     setting: Setting
     mesh: Mesh
     layer: Layer
+    seq_len: int
+    """Tokens per sequence that the layer works on."""
+
+    @classmethod
+    def of(cls, setting: Setting, mesh: Mesh, run: LayerRun) -> LayerView:
+        """The layers of `run`, at the sequence length of the job or their own."""
+        return cls(setting, mesh, run.layer, run.num_tokens or setting.workload.seq_len)
 
     @property
     def tokens(self) -> int:
         """Tokens of one micro-batch."""
-        return self.mesh.micro_batch * self.setting.workload.seq_len
+        return self.mesh.micro_batch * self.seq_len
+
+    @cached_property
+    def operations(self) -> tuple[Operation, ...]:
+        """Work of one rank in the forward pass of one micro-batch."""
+        return self.layer.operations(self.mesh.micro_batch, self.seq_len, self.mesh.tp)
 
     @property
     def num_params(self) -> int:
@@ -104,7 +119,7 @@ class LayerView:
     def copied_table_params(self) -> int:
         """Parameters, on one tensor-parallel rank, of the table that the first and the last stage both hold."""
         head = self.setting.model.head
-        return head.table_params(self.mesh.tp) if head.tied and self.mesh.pp > 1 else 0
+        return head.table_params(self.mesh.tp) if head is not None and head.tied and self.mesh.pp > 1 else 0
 
     @property
     def activation_bytes(self) -> int:

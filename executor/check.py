@@ -38,7 +38,7 @@ def check_runnable(plan_file: PlanFile, model: HFCausalLM) -> None:
         raise BadInputError(
             f"plan: pp is {plan.pp}, but the model ties embedding and head, which must be on one stage; use --pp 1"
         )
-    if model.vocab < NUM_BYTES:
+    if (model.vocab or 0) < NUM_BYTES:
         raise BadInputError(
             f"config: vocab_size is {model.vocab}, but text is read as bytes; at least {NUM_BYTES} is needed"
         )

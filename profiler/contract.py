@@ -126,9 +126,8 @@ class ProfileRequest:
     def _check_tp(self, tp: int) -> None:
         if tp < 1 or self.num_ranks % tp:
             raise BadInputError(f"tp degree {tp} does not divide the {self.num_ranks} ranks; give a divisor of them")
-        sizes = [("vocab", self.model.vocab)]
-        for block in dict.fromkeys(self.model.blocks):
-            sizes += [(name, getattr(block, name)) for name in ("num_heads", "num_kv_heads", "ffn_hidden")]
+        sizes = [("vocab_size", self.model.vocab or 1)]
+        sizes += [(split.field, split.size) for run in self.model.runs for split in run.layer.splits()]
         for name, size in sizes:
             if size % tp:
                 raise BadInputError(

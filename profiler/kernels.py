@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from costmodel.spec import Precision
-from costmodel.spec.operations import CausalAttention, Gemm
+from costmodel.spec import Block, Precision, Traced
+from costmodel.spec.operations import DotProductAttention, Gemm
 from profiler.contract import DTYPES, ProfileRequest
 from profiler.rounds import Times
 from profiler.stopwatch import stopwatch
@@ -65,10 +65,8 @@ class KernelTimer:
         square = Gemm(side, side, side)
         # The other precision only tells what the device could do, and may be slow where it is emulated.
         shapes = {precision: [square] for precision in _precisions(device)}
-        shapes.setdefault(request.precision, [square]).append(
-            Gemm(micro_batch * request.seq_len, block.ffn_hidden, block.hidden)
-        )
-        attention = CausalAttention(micro_batch, request.seq_len, block.num_heads, block.num_kv_heads, block.head_dim)
+        shapes.setdefault(request.precision, [square]).append(_largest_gemm(block, micro_batch, request.seq_len))
+        attention = _attention_of(block, micro_batch, request.seq_len)
         own = request.precision
         kernels = [
             *(
@@ -121,6 +119,17 @@ def _precisions(device: torch.device) -> list[Precision]:
     return list(Precision)
 
 
+def _largest_gemm(block: Block | Traced, micro_batch: int, seq_len: int) -> Gemm:
+    """The multiplication of a whole block that has most FLOP: one matrix of its feed-forward network."""
+    gemms = [op for op in block.operations(micro_batch, seq_len) if isinstance(op, Gemm)]
+    return max(gemms, key=lambda op: op.flop)
+
+
+def _attention_of(block: Block | Traced, micro_batch: int, seq_len: int) -> DotProductAttention:
+    """The attention of a whole block, of which a profiled model has one."""
+    return next(op for op in block.operations(micro_batch, seq_len) if isinstance(op, DotProductAttention))
+
+
 def _gemm(shape: Gemm, dtype: torch.dtype, device: torch.device) -> Callable[[], object]:
     left = torch.randn(shape.m, shape.k, device=device, dtype=dtype)
     right = torch.randn(shape.k, shape.n, device=device, dtype=dtype)
@@ -128,9 +137,9 @@ def _gemm(shape: Gemm, dtype: torch.dtype, device: torch.device) -> Callable[[],
     return lambda: torch.mm(left, right, out=product)
 
 
-def _attention(shape: CausalAttention, dtype: torch.dtype, device: torch.device) -> Callable[[], object]:
+def _attention(shape: DotProductAttention, dtype: torch.dtype, device: torch.device) -> Callable[[], object]:
     query, key, value = (
-        torch.randn(shape.batch, heads, shape.seq_len, shape.head_dim, device=device, dtype=dtype)
+        torch.randn(shape.batch, heads, shape.num_keys, shape.head_dim, device=device, dtype=dtype)
         for heads in (shape.num_heads, shape.num_kv_heads, shape.num_kv_heads)
     )
     grouped = shape.num_heads != shape.num_kv_heads

@@ -11,12 +11,15 @@ from functools import cache
 
 from benchmarks.published.rows import Row
 from costmodel.spec import (
+    Attention,
+    Block,
     ClusterSpec,
-    DenseBlock,
     Embedding,
     Head,
     LayerRun,
+    Mlp,
     ModelSpec,
+    Part,
     Plan,
     Precision,
     Recompute,
@@ -114,21 +117,16 @@ def _unsayable(row: Row) -> str | None:
 
 
 def _model(row: Row) -> ModelSpec:
-    block = DenseBlock(
-        hidden=row.hidden,
-        num_heads=row.heads,
-        num_kv_heads=row.kv_heads,
-        head_dim=row.head_dim,
-        ffn_hidden=row.ffn_hidden,
-        gated_mlp=row.gated_mlp,
-    )
+    attention = Attention(hidden=row.hidden, num_heads=row.heads, num_kv_heads=row.kv_heads, head_dim=row.head_dim)
+    mlp = Mlp(hidden=row.hidden, ffn_hidden=row.ffn_hidden, gated=row.gated_mlp)
+    block = Block(hidden=row.hidden, mixer=attention, feed_forward=mlp)
     return ModelSpec(
         name=row.model,
         architecture="LlamaForCausalLM" if row.gated_mlp else "GPT2LMHeadModel",
         runs=(
-            LayerRun(layer=Embedding(vocab=row.vocab, hidden=row.hidden)),
-            LayerRun(layer=block, count=row.layers),
-            LayerRun(layer=Head(vocab=row.vocab, hidden=row.hidden, tied=row.tied_embeddings)),
+            LayerRun(part=Part.EMBEDDING, layer=Embedding(vocab=row.vocab, hidden=row.hidden)),
+            LayerRun(part=Part.BLOCKS, layer=block, count=row.layers),
+            LayerRun(part=Part.HEAD, layer=Head(vocab=row.vocab, hidden=row.hidden, tied=row.tied_embeddings)),
         ),
     )
 

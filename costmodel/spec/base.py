@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
@@ -100,15 +101,16 @@ def fingerprint(data: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def parse_json(text: str, where: str) -> Any:
+def parse_json(text: str, where: str, constant: Callable[[str], Any] | None = None) -> Any:
     """Parse strict JSON: no NaN, no number beyond a float, no duplicate key, no half of a surrogate pair, no deep nest.
 
-    What it returns can be written as JSON again. Raises BadInputError, with line and column where there is one.
+    With `constant`, NaN, Infinity and -Infinity become what it makes of the word. What is returned can be written as
+    JSON again. Raises BadInputError, with line and column where there is one.
     """
     try:
         data = json.loads(
             text,
-            parse_constant=_refuse_constant,
+            parse_constant=constant or _refuse_constant,
             parse_float=_finite,
             parse_int=_whole,
             object_pairs_hook=_refuse_duplicates,

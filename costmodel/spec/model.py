@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from costmodel.spec.base import Document, Spec
-from costmodel.spec.layers import DenseBlock, Embedding, Head, Layer
+from costmodel.spec.layers import Block, Embedding, Head, Layer, Traced
+
+
+class Part(StrEnum):
+    """What a layer belongs to."""
+
+    EMBEDDING = "embedding"
+    BLOCKS = "blocks"
+    """The main stack: of a language model its decoder blocks, of an encoder its own."""
+    HEAD = "head"
+    ENCODER = "encoder"
+    """The stack whose output the main one attends to."""
+    VISION = "vision"
+    AUDIO = "audio"
+    CONNECTOR = "connector"
+    """Between the tower of another sense and the main stack."""
 
 
 class LayerRun(Spec):
@@ -16,12 +32,16 @@ class LayerRun(Spec):
 
     layer: Layer
     count: int = Field(default=1, ge=1)
+    part: Part
+    num_tokens: int | None = Field(default=None, gt=0)
+    """Tokens per sequence that the layers work on, where that is not the sequence length of the job: patches of an
+    image, frames of a recording."""
 
 
 class ModelSpec(Document):
-    """A causal language model: one embedding, blocks, one head, in the order they are computed.
+    """A model: its layers in the order they are computed, numbered over the whole sequence from 0.
 
-    Layers are numbered over the whole sequence: 0 is the embedding, the last is the head.
+    Of a plain language model 0 is the embedding, the last one is the head, and blocks stand between.
     """
 
     SCHEMA: ClassVar[str] = "model/1"
@@ -29,23 +49,27 @@ class ModelSpec(Document):
     name: str = Field(min_length=1)
     architecture: str = Field(min_length=1)
     """The Hugging Face class, e.g. `LlamaForCausalLM`."""
-    runs: tuple[LayerRun, ...] = Field(min_length=3)
+    runs: tuple[LayerRun, ...] = Field(min_length=1)
+    mtp_runs: tuple[LayerRun, ...] = ()
+    """Layers of multi-token prediction that the config describes, apart: they are not among `layers`."""
     max_seq_len: int | None = Field(default=None, gt=0)
     assumptions: tuple[str, ...] = ()
     """What the reader filled in, each a sentence."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        kinds = [run.layer.kind for run in self.runs]
-        if kinds[0] != "embedding" or kinds[-1] != "head" or set(kinds[1:-1]) != {"dense_block"}:
-            raise ValueError(f"layers must be one embedding, blocks, one head; they are {', '.join(kinds)}")
-        if self.runs[0].count != 1 or self.runs[-1].count != 1:
-            raise ValueError("embedding and head must stand once")
-        widths = {run.layer.hidden for run in self.runs}
-        if len(widths) != 1:
-            raise ValueError(f"all layers must have one hidden size; they have {sorted(widths)}")
-        if self.embedding.vocab != self.head.vocab:
-            raise ValueError(f"embedding has vocab {self.embedding.vocab} but the head {self.head.vocab}")
+        if not self.blocks:
+            raise ValueError("a model needs blocks")
+        known = (run.layer for run in self.runs if run.part in (Part.EMBEDDING, Part.BLOCKS, Part.HEAD))
+        widths = {layer.hidden for layer in known if isinstance(layer, Embedding | Block | Head)}
+        if len(widths) > 1:
+            raise ValueError(f"embedding, blocks and head must have one hidden size; they have {sorted(widths)}")
+        if self.head is not None and self.head.tied and self.embedding is None:
+            raise ValueError("the head's table is tied, but there is no embedding to tie it to")
+        if self.embedding is not None and self.head is not None and self.head.tied:
+            shapes = [(table.vocab, table.table_width or table.hidden) for table in (self.embedding, self.head)]
+            if shapes[0] != shapes[1]:
+                raise ValueError(f"the embedding's table is {shapes[0]}, but that of the head, tied to it, {shapes[1]}")
         return self
 
     @cached_property
@@ -53,59 +77,78 @@ class ModelSpec(Document):
         """Every layer in order."""
         return tuple(run.layer for run in self.runs for _ in range(run.count))
 
-    @property
-    def embedding(self) -> Embedding:
-        """The first layer."""
-        layer = self.runs[0].layer
-        assert isinstance(layer, Embedding)
-        return layer
-
-    @property
-    def head(self) -> Head:
-        """The last layer."""
-        layer = self.runs[-1].layer
-        assert isinstance(layer, Head)
-        return layer
+    @cached_property
+    def embedding(self) -> Embedding | None:
+        """The table of the tokens that enter the main stack."""
+        found = (run.layer for run in self.runs if run.part is Part.EMBEDDING)
+        return next((layer for layer in found if isinstance(layer, Embedding)), None)
 
     @cached_property
-    def blocks(self) -> tuple[DenseBlock, ...]:
-        """The layers between embedding and head."""
-        return tuple(layer for layer in self.layers if isinstance(layer, DenseBlock))
+    def head(self) -> Head | None:
+        """The projection onto the vocabulary at the end."""
+        layer = self.runs[-1].layer
+        return layer if isinstance(layer, Head) else None
+
+    @cached_property
+    def blocks(self) -> tuple[Block | Traced, ...]:
+        """The layers of the main stack."""
+        stack = (run for run in self.runs if run.part is Part.BLOCKS)
+        return tuple(run.layer for run in stack for _ in range(run.count) if isinstance(run.layer, Block | Traced))
+
+    @cached_property
+    def is_single_stream(self) -> bool:
+        """Whether one hidden state of one width and length runs through blocks between an embedding and a head, so
+        that the model can be cut anywhere."""
+        kinds = [run.part for run in self.runs]
+        middle = kinds[1:-1]
+        return (
+            kinds[0] is Part.EMBEDDING
+            and kinds[-1] is Part.HEAD
+            and all(part is Part.BLOCKS for part in middle)
+            and len({run.layer.hidden for run in self.runs}) == 1
+            and all(run.num_tokens is None for run in self.runs)
+            and self.runs[0].count == self.runs[-1].count == 1
+        )
 
     @property
     def num_layers(self) -> int:
-        """Number of blocks (what a config calls num_hidden_layers)."""
+        """Number of blocks of the main stack (what a config calls num_hidden_layers)."""
         return len(self.blocks)
 
     @property
     def hidden(self) -> int:
-        """Width of the residual stream."""
-        return self.embedding.hidden
+        """Width of the residual stream of the main stack."""
+        return self.blocks[0].hidden
 
     @property
-    def vocab(self) -> int:
-        """Number of tokens in the vocabulary."""
-        return self.embedding.vocab
+    def vocab(self) -> int | None:
+        """Number of tokens in the vocabulary; None where the model reads no tokens."""
+        return None if self.embedding is None else self.embedding.vocab
 
     @property
     def tied(self) -> bool:
         """Whether head and embedding share one table."""
-        return self.head.tied
+        return self.head is not None and self.head.tied
 
     @cached_property
     def params_by_part(self) -> dict[str, int]:
-        """Parameters of embedding, blocks and head; a tied table is counted once, with the embedding."""
-        parts = {"embedding": 0, "blocks": 0, "head": 0}
-        for layer in self.layers:
-            parts["blocks" if isinstance(layer, DenseBlock) else layer.kind] += layer.num_params()
+        """Parameters of each part there is; a tied table is counted once, with the embedding."""
+        parts: dict[str, int] = {}
+        for run in self.runs:
+            parts[run.part.value] = parts.get(run.part.value, 0) + run.count * run.layer.num_params()
         return parts
 
     @property
     def params_total(self) -> int:
-        """All parameters, tied weights once."""
+        """All parameters, tied weights once, layers of multi-token prediction apart."""
         return sum(self.params_by_part.values())
 
-    @property
+    @cached_property
     def params_active(self) -> int:
-        """Parameters that one token meets; equal to all of them in a dense model."""
-        return self.params_total
+        """Parameters that one token meets: all but those of the experts it is not routed to."""
+        return sum(run.count * run.layer.num_active_params() for run in self.runs)
+
+    @cached_property
+    def params_mtp(self) -> int:
+        """Parameters of the layers of multi-token prediction."""
+        return sum(run.count * run.layer.num_params() for run in self.mtp_runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True)
@@ -23,21 +24,87 @@ class Gemm:
         """FLOP of the forward pass (multiply and add = 2)."""
         return 2.0 * self.m * self.n * self.k * self.count
 
+    @property
+    def moved_values(self) -> float:
+        """Numbers read and written once: both factors and the product."""
+        return float(self.m * self.k + self.k * self.n + self.m * self.n) * self.count
+
 
 @dataclass(frozen=True)
-class CausalAttention:
-    """Scaled dot-product attention of `batch` sequences, queries attending to themselves and to what is before."""
+class GroupedGemm:
+    """Matrix multiplications of experts: `m` rows in all, shared out evenly over `groups` matrices of (k, n)."""
 
-    batch: int
-    seq_len: int
-    num_heads: int
-    num_kv_heads: int
-    head_dim: int
+    m: int
+    n: int
+    k: int
+    groups: int
 
     @property
     def flop(self) -> float:
-        """FLOP of the forward pass with the causal half counted: two GEMMs of half of seq_len x seq_len."""
-        return 2.0 * self.batch * self.num_heads * self.seq_len**2 * self.head_dim
+        """FLOP of the forward pass."""
+        return 2.0 * self.m * self.n * self.k
+
+    @property
+    def moved_values(self) -> float:
+        """Numbers read and written once: the rows, the matrix of every expert that has one, the product."""
+        return float(self.m * self.k + min(self.m, self.groups) * self.k * self.n + self.m * self.n)
+
+
+@dataclass(frozen=True)
+class DotProductAttention:
+    """Scaled dot-product attention of `batch` sequences of `num_queries` tokens over `num_keys` tokens each."""
+
+    batch: int
+    num_queries: int
+    num_keys: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    value_dim: int
+    causal: bool = True
+    window: int | None = None
+    """How many tokens a query sees, itself included; None where it sees all (before it, if causal)."""
+    chunked: bool = False
+    """Whether the window is a fixed chunk of the sequence instead of sliding with the query."""
+
+    @property
+    def num_pairs(self) -> float:
+        """Pairs of query and key that meet in one sequence; a causal triangle counts as half of its square."""
+        whole = float(self.num_queries) * self.num_keys
+        if not self.causal:
+            return whole
+        window = self.num_keys if self.window is None else min(self.window, self.num_keys)
+        if self.chunked:
+            return self.num_queries * window / 2
+        return self.num_queries * window - window**2 / 2
+
+    @property
+    def flop(self) -> float:
+        """FLOP of the forward pass, of the pairs that meet: queries with keys, and weights with values."""
+        return 2.0 * self.batch * self.num_heads * self.num_pairs * (self.head_dim + self.value_dim)
+
+    @property
+    def full_flop(self) -> float:
+        """FLOP of the forward pass where every query meets every key: what a kernel without a mask does."""
+        return 2.0 * self.batch * self.num_heads * self.num_queries * self.num_keys * (self.head_dim + self.value_dim)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A recurrence along the sequence (state-space layer, linear attention), computed in chunks or by a scan."""
+
+    flop: float
+    """Of the forward pass."""
+    moved_values: float
+    """Numbers read and written once in the forward pass."""
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution that moves little: depthwise along the sequence, or of patches and frames."""
+
+    flop: float
+    moved_values: float
 
 
 @dataclass(frozen=True)
@@ -52,5 +119,50 @@ class Elementwise:
     fp32_values_forward: float = 0.0
     fp32_values_backward: float = 0.0
 
+    @property
+    def flop(self) -> float:
+        """Not counted: model FLOP are those of multiplications (arXiv 2204.02311, appendix B)."""
+        return 0.0
 
-Operation = Gemm | CausalAttention | Elementwise
+
+Multiplication = Gemm | GroupedGemm
+Operation = Gemm | GroupedGemm | DotProductAttention | Scan | Convolution | Elementwise
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Numbers that one rank keeps of a layer from forward to backward: in the compute precision, fp32 and int64."""
+
+    values: float = 0.0
+    fp32_values: float = 0.0
+    int64_values: float = 0.0
+
+    def __add__(self, other: Saved) -> Saved:
+        return Saved(
+            self.values + other.values,
+            self.fp32_values + other.fp32_values,
+            self.int64_values + other.int64_values,
+        )
+
+    def size_bytes(self, value_bytes: int) -> int:
+        """Bytes with `value_bytes` per number in the compute precision."""
+        return round(value_bytes * self.values + 4 * self.fp32_values + 8 * self.int64_values)
+
+
+class SplitRule(StrEnum):
+    """Names of the rules that a tp breaks which does not divide what it splits."""
+
+    HEADS = "heads_divide"
+    KV_HEADS = "kv_heads_divide"
+    FFN = "ffn_divides"
+    RECURRENCE = "recurrence_divides"
+
+
+@dataclass(frozen=True)
+class Split:
+    """A size that tensor parallelism divides among its ranks."""
+
+    rule: SplitRule
+    field: str
+    """What configs call the size."""
+    size: int

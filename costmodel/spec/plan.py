@@ -69,7 +69,7 @@ class Plan(Document):
 
     @property
     def recompute(self) -> str:
-        """`none`, `full`, or `mixed` where layers differ (the embedding and the head are never recomputed)."""
+        """`none`, `full`, or `mixed` where layers differ (the first and the last layer are never recomputed)."""
         modes = {str(mode) for mode in self.recompute_layers[1:-1]}
         return modes.pop() if len(modes) == 1 else "mixed"
 

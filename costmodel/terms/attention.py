@@ -1,11 +1,11 @@
-"""Causal attention by a fused (flash) kernel."""
+"""Attention by a fused (flash) kernel."""
 
 from __future__ import annotations
 
 from costmodel.price import PassPrice
 from costmodel.setting import LayerView
 from costmodel.spec import Source
-from costmodel.spec.operations import CausalAttention
+from costmodel.spec.operations import DotProductAttention
 
 TERM = "attention"
 
@@ -14,9 +14,8 @@ BACKWARD_RATIO = 2.5 / 0.8
 
 
 def price(view: LayerView) -> PassPrice:
-    """Forward: FLOP with the causal half counted, over the share of the peak that the kernel reaches."""
+    """Forward: FLOP of the pairs that meet (a causal half), over the share of the peak that the kernel reaches."""
     workload, device = view.setting.workload, view.setting.cluster.device
     rate = device.peak_flop_per_s[workload.precision] * device.attention_efficiency_frac
-    operations = view.layer.operations(view.mesh.micro_batch, workload.seq_len, view.mesh.tp)
-    forward_s = sum(op.flop for op in operations if isinstance(op, CausalAttention)) / rate
+    forward_s = sum(op.flop for op in view.operations if isinstance(op, DotProductAttention)) / rate
     return PassPrice(TERM, forward_s, BACKWARD_RATIO * forward_s, Source.worst(Source.FITTED, device.source))

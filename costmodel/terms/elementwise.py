@@ -16,7 +16,7 @@ def price(view: LayerView) -> PassPrice:
     workload, device, stack = view.setting.workload, view.setting.cluster.device, view.setting.stack
     rate = device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC
     forward_bytes = backward_bytes = 0.0
-    for op in view.layer.operations(view.mesh.micro_batch, workload.seq_len, view.mesh.tp):
+    for op in view.operations:
         if isinstance(op, Elementwise):
             value_bytes = workload.precision.bytes * stack.elementwise_traffic_factor
             forward_bytes += op.forward_values * value_bytes + 4 * op.fp32_values_forward

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from costmodel.price import PassPrice
 from costmodel.setting import LayerView
-from costmodel.spec import DenseBlock, Source
-from costmodel.spec.operations import Gemm
+from costmodel.spec import Block, Source
+from costmodel.spec.operations import Multiplication
 
 TERM = "matrix multiplications"
 
@@ -27,12 +27,11 @@ def price(view: LayerView) -> PassPrice:
     if device.source is not Source.MEASURED:
         rate *= TRAINING_FRAC
     forward_s = last_s = 0.0
-    for op in view.layer.operations(view.mesh.micro_batch, workload.seq_len, view.mesh.tp):
-        if isinstance(op, Gemm):
-            moved_bytes = (op.m * op.k + op.k * op.n + op.m * op.n) * op.count * workload.precision.bytes
-            memory_s = moved_bytes / (device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC)
+    for op in view.operations:
+        if isinstance(op, Multiplication):
+            memory_s = op.moved_values * workload.precision.bytes / (device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC)
             last_s = max(op.flop / rate, memory_s)
             forward_s += last_s
-    stops_early = view.setting.stack.recompute_stops_early and isinstance(view.layer, DenseBlock)
+    stops_early = view.setting.stack.recompute_stops_early and isinstance(view.layer, Block)
     repeated_s = forward_s - last_s if stops_early else None
     return PassPrice(TERM, forward_s, 2 * forward_s, Source.worst(Source.FITTED, device.source), repeated_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from costmodel.price import PassPrice, StepPrice
 from costmodel.setting import LayerView, Setting
-from costmodel.spec import DenseBlock, Source
+from costmodel.spec import Block, Source, Traced
 
 TERM = "launching kernels"
 STEP_TERM = "step overhead"
@@ -18,7 +18,7 @@ def price(view: LayerView, device_forward_s: float, device_backward_s: float, de
 
     `device_repeated_s` is the part of the forward pass that recomputation repeats; all of its launching is repeated.
     """
-    launch_s = view.setting.stack.launch_s_per_layer if isinstance(view.layer, DenseBlock) else 0.0
+    launch_s = view.setting.stack.launch_s_per_layer if isinstance(view.layer, Block | Traced) else 0.0
     return PassPrice(
         TERM,
         soft_maximum(device_forward_s, launch_s) - device_forward_s,

@@ -10,14 +10,14 @@ from costmodel.spec import LayerSample
 
 def exact(view: LayerView) -> LayerSample | None:
     """The sample of this very layer, shard, micro-batch, sequence and precision; None where there is none."""
-    wanted = (view.layer, view.mesh.tp, view.mesh.micro_batch, view.setting.workload.seq_len)
+    wanted = (view.layer, view.mesh.tp, view.mesh.micro_batch, view.seq_len)
     for sample in _samples(view):
         if (sample.layer, sample.tp, sample.micro_batch, sample.seq_len) == wanted:
             return sample
     return None
 
 
-TERMS = {"embedding": "embedding (timed)", "dense_block": "blocks (timed)", "head": "head and loss (timed)"}
+TERMS = {"embedding": "embedding (timed)", "block": "blocks (timed)", "head": "head and loss (timed)"}
 """Names of the passes of timed layers, by layer kind."""
 
 
@@ -41,8 +41,7 @@ def nearest(view: LayerView) -> Neighbour | None:
 
     sample = min(candidates, key=distance)
     mesh = replace(view.mesh, tp=sample.tp, micro_batch=sample.micro_batch)
-    workload = view.setting.workload.model_copy(update={"seq_len": sample.seq_len})
-    return Neighbour(sample, LayerView(replace(view.setting, workload=workload), mesh, sample.layer))
+    return Neighbour(sample, LayerView(view.setting, mesh, sample.layer, sample.seq_len))
 
 
 def _samples(view: LayerView) -> list[LayerSample]:

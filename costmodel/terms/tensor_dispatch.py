@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from costmodel.price import PassPrice
 from costmodel.setting import LayerView, Setting
-from costmodel.spec import DenseBlock, DeviceKind, Source
+from costmodel.spec import Block, DeviceKind, Source
 from costmodel.terms.host import device_time_s, soft_maximum
 
 TERM = "dispatch of sharded tensors"
@@ -19,7 +19,7 @@ def price(view: LayerView, compute_forward_s: float, compute_backward_s: float, 
     much shows as the soft maximum of compute and host time grows by.
     """
     constant_s = view.setting.stack.tensor_dispatch_s_per_pass
-    if view.mesh.tp == 1 or constant_s is None or not isinstance(view.layer, DenseBlock):
+    if view.mesh.tp == 1 or constant_s is None or not isinstance(view.layer, Block):
         return PassPrice(TERM, 0.0, 0.0, Source.ANALYTIC)
     forward_s, backward_s, source = constant_s, constant_s, Source.ASSUMED
     profile = view.setting.profile_of_device

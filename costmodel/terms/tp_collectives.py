@@ -5,7 +5,7 @@ from __future__ import annotations
 from costmodel.collectives import collective_time
 from costmodel.price import PassPrice
 from costmodel.setting import LayerView
-from costmodel.spec import Collective, DenseBlock, Embedding, Head, Source
+from costmodel.spec import Block, Collective, Embedding, Head, Source
 
 TERM = "tensor-parallel traffic"
 
@@ -16,7 +16,7 @@ LOSS_REDUCTIONS = 3
 def price(view: LayerView) -> PassPrice:
     """Fully exposed collectives over the hidden state of a micro-batch (arXiv 2205.05198, section 4.2.2).
 
-    A block gathers before attention and feed-forward and scatters after each, and the same in backward. The
+    A block gathers before each half (attention, feed-forward) and scatters after it, and the same in backward. The
     embedding scatters its output, the head gathers its input; in backward each does the opposite. A repetition that
     stops early leaves out the last scatter of a block.
     """
@@ -27,8 +27,8 @@ def price(view: LayerView) -> PassPrice:
     repeated_s = None
     sources = [gather.source, scatter.source]
     match view.layer:
-        case DenseBlock():
-            forward_s = backward_s = 2 * (gather.time_s + scatter.time_s)
+        case Block():
+            forward_s = backward_s = view.layer.num_half_blocks * (gather.time_s + scatter.time_s)
             if view.setting.stack.recompute_stops_early:
                 repeated_s = forward_s - scatter.time_s
         case Embedding():

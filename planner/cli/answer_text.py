@@ -10,6 +10,7 @@ from costmodel import units
 from costmodel.spec import Baseline, Infeasible, Plan, PlanFile
 from planner.cli.console import STYLES, line, table
 from planner.cli.summaries import print_assumptions
+from planner.frameworks import registry
 from planner.job import Answer
 from reports import sentences
 
@@ -87,6 +88,7 @@ def print_next(console: Console, file: PlanFile, path: Path, *, runs: bool) -> N
     framework = file.plan.framework
     here = framework == "native" and file.plan.num_ranks <= file.cluster.devices_per_node
     use = f"planner run {path}" if here else f"planner export {path} --to {framework}"
+    runs = runs and file.model.architecture in registry.get(framework).trains
     console.print()
     console.print(line(f"Written to {path}. Next: `planner report {path}`{f' or `{use}`' if runs else ''}."))
 

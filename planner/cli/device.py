@@ -116,7 +116,5 @@ def published_device(kind: DeviceKind) -> Device | None:
 
 def tensor_degrees(model: ModelSpec, num_ranks: int) -> tuple[int, ...]:
     """Tensor-parallel degrees that the model allows on `num_ranks` ranks of one machine."""
-    sizes = {model.vocab} | {
-        size for block in model.blocks for size in (block.num_heads, block.num_kv_heads, block.ffn_hidden)
-    }
+    sizes = {split.size for run in model.runs for split in run.layer.splits()} | {model.vocab or 1}
     return tuple(tp for tp in range(1, num_ranks + 1) if num_ranks % tp == 0 and all(size % tp == 0 for size in sizes))

@@ -15,6 +15,7 @@ from planner.clusters.read import load_cluster, published_cluster
 from planner.clusters.resize import check_num_gpus, extend_profile_cluster
 from planner.files import read_profile, sha256_of
 from planner.frameworks import registry
+from planner.frameworks.framework import Framework
 from planner.job import Job
 from planner.models.read import load_model, read_model
 
@@ -67,11 +68,19 @@ def build_job(
         stack=stacks.get(target.stack_name(machine.cluster.device.kind)),
         profile=machine.profile,
         framework=target.name,
-        assumptions=(*machine.assumptions, *model_assumptions),
+        assumptions=(*machine.assumptions, *model_assumptions, *_not_trained(target, spec)),
         defaults=defaults,
         input_hashes=machine.hashes | model_hash,
         cluster_of=partial(_cluster_of, cluster, profile),
     )
+
+
+def _not_trained(framework: Framework, model: ModelSpec) -> tuple[str, ...]:
+    """Says that a plan can be priced, but not run, where the framework does not build the class."""
+    if model.architecture in framework.trains:
+        return ()
+    classes = ", ".join(framework.trains)
+    return (f"{framework.title} does not train {model.architecture} (it trains {classes}): the plan is priced only.",)
 
 
 def _cluster_of(cluster: str | None, profile_path: Path | None, num_gpus: int) -> ClusterSpec | None:

@@ -7,49 +7,59 @@ from typing import Any
 from rich.console import Console
 
 from costmodel import units
-from costmodel.spec import ClusterSpec, Measurement, ModelSpec, Profile
+from costmodel.spec import ClusterSpec, LayerRun, Measurement, ModelSpec, Profile
 from planner.cli.console import line, table
+from planner.models.describe import describe_layer
 
 
 def model_object(model: ModelSpec) -> dict[str, Any]:
-    """Sizes of a model. `params_mtp` counts multi-token-prediction layers, which no family here has."""
-    block = model.blocks[0]
+    """Sizes of a model and its layers in order; `params_mtp` counts layers of multi-token prediction, which are not in
+    `params_total`."""
     return {
         "name": model.name,
         "architecture": model.architecture,
         "params_total": model.params_total,
         "params_active": model.params_active,
         "params_by_part": model.params_by_part,
-        "params_mtp": 0,
+        "params_mtp": model.params_mtp,
         "num_layers": model.num_layers,
         "hidden": model.hidden,
         "vocab": model.vocab,
-        "num_heads": block.num_heads,
-        "num_kv_heads": block.num_kv_heads,
-        "head_dim": block.head_dim,
-        "ffn_hidden": block.ffn_hidden,
         "tied": model.tied,
         "max_seq_len": model.max_seq_len,
+        "layers": [run.model_dump(mode="json", exclude_defaults=True) for run in model.runs],
         "assumptions": list(model.assumptions),
     }
 
 
 def print_model(console: Console, model: ModelSpec) -> None:
-    """A model in a few lines."""
-    block = model.blocks[0]
-    console.print(
-        line(f"{model.name} ({model.architecture}): {units.format_count(model.params_total)} parameters", "bold")
-    )
-    parts = ", ".join(f"{part} {units.format_count(count)}" for part, count in model.params_by_part.items())
-    console.print(line(f"Parts: {parts}{' (head tied to the embedding)' if model.tied else ''}."))
+    """A model on one screen: its size, its layers, what was assumed."""
+    console.print(line(f"{model.name} ({model.architecture}): {model.params_total:,} parameters", "bold"))
+    if model.params_active != model.params_total:
+        console.print(line(f"One token meets {model.params_active:,} of them."))
+    if model.params_mtp:
+        console.print(line(f"Layers of multi-token prediction, not counted in: {model.params_mtp:,}."))
     console.print(
         line(
-            f"{model.num_layers} blocks of width {model.hidden:,}: {block.num_heads} heads of {block.head_dim}, "
-            f"{block.num_kv_heads} for keys and values, feed-forward {block.ffn_hidden:,}; vocabulary {model.vocab:,}; "
+            f"{model.num_layers} blocks of width {model.hidden:,}; "
+            f"{'no vocabulary' if model.vocab is None else f'vocabulary {model.vocab:,}'}; "
             f"sequences up to {'any length' if model.max_seq_len is None else f'{model.max_seq_len:,} tokens'}."
         )
     )
+    console.print(table(("part", "layers", "each", "parameters"), _layer_rows(model)))
     print_assumptions(console, model.assumptions)
+
+
+def _layer_rows(model: ModelSpec) -> list[tuple[str, ...]]:
+    """Equal layers of a part as one row, in the order they first come."""
+    counts: dict[LayerRun, int] = {}
+    for run in model.runs:
+        key = run.model_copy(update={"count": 1})
+        counts[key] = counts.get(key, 0) + run.count
+    return [
+        (run.part.value, str(count), describe_layer(run.layer), units.format_count(count * run.layer.num_params()))
+        for run, count in counts.items()
+    ]
 
 
 def print_cluster(console: Console, cluster: ClusterSpec) -> None:

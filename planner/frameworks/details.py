@@ -30,6 +30,7 @@ class ModelDetails:
     initializer_range: float
     max_seq_len: int
     """Longest sequence that the model attends to in full; not below the sequence length of the job."""
+    vocab: int
 
 
 def read_details(plan_file: PlanFile) -> ModelDetails:
@@ -43,6 +44,9 @@ def read_details(plan_file: PlanFile) -> ModelDetails:
         raise BadInputError(
             f"seq_len is {workload.seq_len}, but {plan_file.model.name} attends fully to at most {longest} tokens"
         )
+    vocab = plan_file.model.vocab
+    if vocab is None:
+        raise BadInputError(f"{plan_file.model.name} reads no tokens, so that it cannot be exported")
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     if not isinstance(rope, Mapping):
         raise BadInputError(f"hf_config: rope_parameters is {rope!r}; expected an object")
@@ -52,6 +56,7 @@ def read_details(plan_file: PlanFile) -> ModelDetails:
         rope_scaling=_read_rope_scaling(rope),
         initializer_range=_number(config, "initializer_range", 0.02),
         max_seq_len=longest,
+        vocab=vocab,
     )
 
 

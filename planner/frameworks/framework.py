@@ -75,6 +75,8 @@ class Framework:
     schedules: tuple[Schedule, ...]
     recompute_freedom: RecomputeFreedom
     defaults: Defaults
+    trains: tuple[str, ...]
+    """Classes of models that it trains by the files that are written; others are priced at most."""
     write: Write
 
     def stack_name(self, device_kind: DeviceKind) -> str:

@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 from costmodel import divisibility, feasibility
-from costmodel.divisibility import block_shapes, divisors, listed
-from costmodel.spec import Infeasible, ModelSpec, Plan, Recompute, Schedule, Workload
+from costmodel.divisibility import divisors, listed
+from costmodel.spec import (
+    Attention,
+    Block,
+    Infeasible,
+    Mlp,
+    ModelSpec,
+    Norm,
+    Plan,
+    Recompute,
+    Schedule,
+    Traced,
+    Workload,
+)
 from planner.frameworks.framework import Rule
 
 HEADS_DIVIDE = Rule("heads_divide", "tp divides num_attention_heads.", divisibility.heads)
 KV_HEADS_DIVIDE = Rule("kv_heads_divide", "tp divides num_key_value_heads.", divisibility.kv_heads)
-FFN_DIVIDES = Rule("ffn_divides", "tp divides intermediate_size.", divisibility.ffn)
+FFN_DIVIDES = Rule("ffn_divides", "tp divides the width of feed-forward networks.", divisibility.ffn)
+RECURRENCE_DIVIDES = Rule(
+    "recurrence_divides",
+    "tp divides channels, heads and groups of state-space layers and linear attention.",
+    divisibility.recurrence,
+)
+SINGLE_STREAM = Rule(
+    "pipeline_single_stream",
+    "Only one stack of blocks between an embedding and a head is split into pipeline stages.",
+    feasibility.single_stream,
+)
+KNOWN_LAYERS = Rule(
+    "tensor_parallel_known_layers", "Layers known by tracing only are not split.", feasibility.splittable
+)
 SEQ_LEN_DIVIDES = Rule("seq_len_divides", "tp divides seq_len.", divisibility.seq_len)
 VOCAB_DIVIDES = Rule("vocab_divides", "tp divides vocab_size.", divisibility.vocab)
 """Where the framework neither pads the vocabulary nor lets the shards differ."""
@@ -128,7 +153,7 @@ def architecture_expressible(title: str, architectures: tuple[str, ...]) -> Rule
 
 
 def _blocks_alike(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-    shapes = block_shapes(model)
+    shapes = set(model.blocks)
     if len(shapes) == 1:
         return None
     return Infeasible(
@@ -143,16 +168,64 @@ def _blocks_alike(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasi
 BLOCKS_ALIKE = Rule("blocks_alike", "All blocks have one shape.", _blocks_alike)
 
 
-def gated_mlp(title: str) -> Rule:
-    """A rule that the feed-forward network is gated, the only kind the exporter can say."""
+def attends_fully(title: str, architectures: tuple[str, ...]) -> Rule:
+    """A rule that no attention window of a model of `architectures` is shorter than the sequence."""
 
-    def check(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-        if all(block.gated_mlp for block in block_shapes(model)):
+    def check(model: ModelSpec, workload: Workload, _plan: Plan) -> Infeasible | None:
+        window = _shortest_window(model)
+        if model.architecture not in architectures or window is None or window >= workload.seq_len:
             return None
         return Infeasible(
-            rule="gated_mlp",
-            sentence=f"the feed-forward network of {model.name} is not gated, but only gated ones "
-            f"can be expressed for {title}; use framework native",
+            rule="attends_fully",
+            sentence=f"{model.name} attends to a window of {window} tokens, but {title} attends to the whole sequence, "
+            f"and seq_len is {workload.seq_len}; use seq_len of at most {window}",
+            needed=workload.seq_len,
+            limit=window,
         )
 
-    return Rule("gated_mlp", "The feed-forward network is gated (SwiGLU).", check)
+    return Rule("attends_fully", "No attention window is shorter than the sequence.", check)
+
+
+def _shortest_window(model: ModelSpec) -> int | None:
+    mixers = (run.layer.mixer for run in model.runs if isinstance(run.layer, Block))
+    windows = [mixer.window for mixer in mixers if isinstance(mixer, Attention) and mixer.window is not None]
+    return min(windows, default=None)
+
+
+def halves(model: ModelSpec) -> tuple[Attention, Mlp]:
+    """Attention and feed-forward network of the first block, of a model whose blocks are made of these two.
+
+    Raises ValueError for another; the rule `plain_blocks` refuses it first.
+    """
+    block = model.blocks[0]
+    if isinstance(block, Block) and isinstance(block.mixer, Attention) and isinstance(block.feed_forward, Mlp):
+        return block.mixer, block.feed_forward
+    raise ValueError(f"the first block of {model.name} is not attention and a dense feed-forward network")
+
+
+def plain_blocks(title: str) -> Rule:
+    """A rule that blocks are attention and a gated dense feed-forward network, the only kind the exporter can say."""
+
+    def check(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
+        if all(is_plain(block) for block in set(model.blocks)):
+            return None
+        return Infeasible(
+            rule="plain_blocks",
+            sentence=f"the blocks of {model.name} are not all attention with a gated dense feed-forward network, but "
+            f"only such can be expressed for {title}; use framework native",
+        )
+
+    return Rule("plain_blocks", "Blocks are attention and a gated feed-forward network (SwiGLU).", check)
+
+
+def is_plain(block: Block | Traced) -> bool:
+    """Whether a block is attention and a gated dense feed-forward network, one after the other, with RMS norms."""
+    return (
+        isinstance(block, Block)
+        and isinstance(block.mixer, Attention)
+        and block.cross_attention is None
+        and isinstance(block.feed_forward, Mlp)
+        and block.feed_forward.gated
+        and block.norm is Norm.RMS
+        and not block.parallel
+    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from costmodel.spec import DenseBlock, Plan, Recompute
+from costmodel.spec import Plan, Recompute
 from planner.frameworks.framework import Framework
 from planner.search.candidates import Candidate
 from planner.search.deadline import Deadline, OutOfTime
 from planner.search.inner import recompute_rules
 from planner.search.reach import furthest_cut
 from planner.search.space import even_cut, plan_of
-from planner.search.stage_table import StageTable
+from planner.search.stage_table import StageTable, recomputable
 
 Modes = tuple[Recompute, ...]
 
@@ -57,7 +57,7 @@ class LeanTable:
         decides, and with it all smaller ones are recomputed too.
         """
         layers = range(start, start + size)
-        blocks = [index for index in layers if isinstance(self.table.setting.model.layers[index], DenseBlock)]
+        blocks = recomputable(self.table.setting.model, layers)
         if self.table.num_recomputed is not None:
             yield _modes(layers, blocks[: self.table.num_recomputed])
             return

@@ -12,7 +12,7 @@ from functools import cached_property
 from costmodel.memory import StageView, stage_memory
 from costmodel.price import LayerPrice
 from costmodel.setting import Mesh, Setting
-from costmodel.spec import DenseBlock, Layer, Recompute
+from costmodel.spec import Layer, ModelSpec, Recompute
 from costmodel.stage_price import StagePrice, stage_price
 from costmodel.uncertainty import memory_bounds_bytes
 from planner.search.deadline import Deadline
@@ -84,7 +84,7 @@ class StageTable:
 
     def _compute(self, stage: int, start: int, num_layers: int) -> StageOption | None:
         layers = range(start, start + num_layers)
-        blocks = [index for index in layers if isinstance(self.setting.model.layers[index], DenseBlock)]
+        blocks = recomputable(self.setting.model, layers)
         if self.num_recomputed is None:
             modes = self._fastest_that_fits(stage, layers, blocks)
         else:
@@ -143,6 +143,11 @@ def within_limit(setting: Setting, peak_bytes: int, *, allow_tight: bool) -> boo
     """Whether a predicted peak is within the limit: its upper bound, or with `allow_tight` its lower bound."""
     low_bytes, high_bytes = memory_bounds_bytes(peak_bytes)
     return (low_bytes if allow_tight else high_bytes) <= setting.cluster.device.memory_limit_bytes
+
+
+def recomputable(model: ModelSpec, layers: range) -> list[int]:
+    """Those of `layers` that a plan may recompute: all but the first and the last of the model."""
+    return [index for index in layers if 0 < index < len(model.layers) - 1]
 
 
 def _modes(layers: range, recomputed: Collection[int]) -> tuple[Recompute, ...]:

@@ -14,10 +14,10 @@ from typing import Any
 
 from costmodel.setting import LayerView, Mesh, Setting
 from costmodel.spec import (
+    Block,
     ClusterSpec,
     Collective,
     CollectiveSample,
-    DenseBlock,
     Device,
     DeviceKind,
     Embedding,
@@ -28,6 +28,7 @@ from costmodel.spec import (
     LinkKind,
     ModelSpec,
     OptimizerSample,
+    Part,
     Plan,
     Precision,
     Profile,
@@ -40,15 +41,20 @@ from costmodel.spec import (
     Tier,
     Workload,
 )
+from tests.samples.blocks import dense_block
 
-BLOCK = DenseBlock(hidden=8, num_heads=2, num_kv_heads=1, head_dim=4, ffn_hidden=16)
+BLOCK = dense_block(hidden=8, num_heads=2, num_kv_heads=1, head_dim=4, ffn_hidden=16)
 EMBEDDING = Embedding(vocab=10, hidden=8)
 HEAD = Head(vocab=10, hidden=8)
 LARGE_BYTES = 10**9
 
 
-def model(num_blocks: int = 2, block: DenseBlock = BLOCK, head: Head = HEAD, **changes: Any) -> ModelSpec:
-    runs = (LayerRun(layer=EMBEDDING), LayerRun(layer=block, count=num_blocks), LayerRun(layer=head))
+def model(num_blocks: int = 2, block: Block = BLOCK, head: Head = HEAD, **changes: Any) -> ModelSpec:
+    runs = (
+        LayerRun(part=Part.EMBEDDING, layer=EMBEDDING),
+        LayerRun(part=Part.BLOCKS, layer=block, count=num_blocks),
+        LayerRun(part=Part.HEAD, layer=head),
+    )
     return ModelSpec(**{"name": "tiny", "architecture": "LlamaForCausalLM", "runs": runs} | changes)
 
 
@@ -132,7 +138,8 @@ def mesh(**degrees: Any) -> Mesh:
 
 
 def view(layer: Layer, of: Setting | None = None, **degrees: Any) -> LayerView:
-    return LayerView(of or setting(), mesh(**degrees), layer)
+    of = of or setting()
+    return LayerView(of, mesh(**degrees), layer, of.workload.seq_len)
 
 
 def plan(num_blocks: int = 2, full: tuple[int, ...] = (), **choices: Any) -> Plan:

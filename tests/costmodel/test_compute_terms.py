@@ -7,6 +7,7 @@ from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, setting, stack, v
 
 from costmodel.spec import Precision, Source
 from costmodel.terms import attention, elementwise, gemm, host
+from tests.samples.blocks import with_sizes
 
 ms = 1e-3
 
@@ -41,7 +42,7 @@ def test_gemm_of_one_of_two_tensor_ranks():
     # One of two heads, one of two key-value heads, 8 ffn columns, all 4 tokens: qkv 2 x 4 x 12 x 8 = 768 FLOP, output
     # 2 x 4 x 8 x 4 = 256, gate and up 2 x 4 x 16 x 8 = 1,024, down 2 x 4 x 8 x 8 = 512: 2,560. Head: half of the
     # vocabulary, 2 x 4 x 5 x 8 = 320.
-    block = BLOCK.model_copy(update={"num_kv_heads": 2})
+    block = with_sizes(BLOCK, num_kv_heads=2)
     assert gemm.price(view(block, tp=2)).forward_s == pytest.approx(2.560 * ms)
     assert gemm.price(view(HEAD, tp=2)).forward_s == pytest.approx(0.320 * ms)
 
@@ -84,8 +85,8 @@ def test_elementwise_of_a_block():
 
 def test_elementwise_of_one_of_two_tensor_ranks_works_on_half_of_everything():
     # The norms have half of the sequence, the rest half of the width.
-    assert elementwise.price(view(BLOCK.model_copy(update={"num_kv_heads": 2}), tp=2)).forward_s == pytest.approx(
-        elementwise.price(view(BLOCK.model_copy(update={"num_kv_heads": 2}))).forward_s / 2
+    assert elementwise.price(view(with_sizes(BLOCK, num_kv_heads=2), tp=2)).forward_s == pytest.approx(
+        elementwise.price(view(with_sizes(BLOCK, num_kv_heads=2))).forward_s / 2
     )
 
 

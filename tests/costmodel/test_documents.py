@@ -5,24 +5,26 @@ from __future__ import annotations
 import json
 
 import pytest
-from costmodel_samples import BLOCK, HEAD, cluster, model, plan, workload
+from costmodel_samples import HEAD, cluster, model, plan, workload
 from document_samples import DOCUMENTS, MEASUREMENT, PLAN_FILE, PREDICTION, PROFILE, each_document, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from costmodel.spec import (
-    DenseBlock,
+    Block,
     Document,
     LayerRun,
     Measurement,
     ModelSpec,
+    Part,
     Plan,
     PlanFile,
     Profile,
     Schedule,
     Source,
 )
+from tests.samples.blocks import dense_block
 
 
 @each_document
@@ -63,11 +65,23 @@ def test_a_plan_that_contradicts_itself_is_refused(changes: dict[str, object], w
 @pytest.mark.parametrize(
     ("runs", "words"),
     [
-        (lambda runs: (runs[1], runs[1], runs[2]), "one embedding, blocks, one head"),
-        (lambda runs: (runs[0], runs[2], runs[1]), "one embedding, blocks, one head"),
-        (lambda runs: (runs[0], runs[1], LayerRun(layer=HEAD, count=2)), "must stand once"),
-        (lambda runs: (runs[0], runs[1], LayerRun(layer=HEAD.model_copy(update={"vocab": 11}))), "vocab 10"),
-        (lambda runs: (runs[0], LayerRun(layer=BLOCK.model_copy(update={"hidden": 9})), runs[2]), "one hidden size"),
+        (lambda runs: (runs[0], runs[2]), "a model needs blocks"),
+        (
+            lambda runs: (runs[1], LayerRun(part=Part.HEAD, layer=HEAD.model_copy(update={"tied": True}))),
+            "there is no embedding to tie it to",
+        ),
+        (
+            lambda runs: (
+                runs[0],
+                runs[1],
+                LayerRun(part=Part.HEAD, layer=HEAD.model_copy(update={"vocab": 11, "tied": True})),
+            ),
+            "table is (10, 8), but that of the head, tied to it, (11, 8)",
+        ),
+        (
+            lambda runs: (runs[0], LayerRun(part=Part.BLOCKS, layer=dense_block(9, 2, 1, 4, 16)), runs[2]),
+            "one hidden size",
+        ),
     ],
 )
 def test_a_model_that_is_none_is_refused(runs, words: str) -> None:
@@ -78,7 +92,7 @@ def test_a_model_that_is_none_is_refused(runs, words: str) -> None:
 
 def test_heads_that_do_not_share_key_value_heads_are_refused() -> None:
     with pytest.raises(ValidationError, match="num_heads 3 is not a multiple of num_kv_heads 2"):
-        DenseBlock(hidden=8, num_heads=3, num_kv_heads=2, head_dim=4, ffn_hidden=16)
+        dense_block(hidden=8, num_heads=3, num_kv_heads=2, head_dim=4, ffn_hidden=16)
 
 
 def test_tiers_that_do_not_grow_or_do_not_hold_the_cluster_are_refused() -> None:
@@ -192,7 +206,7 @@ def test_worst_of_no_source_is_analytic() -> None:
 )
 def test_parameters_of_the_parts_add_up(tp: int, vocab: int, tied: bool, biases: tuple[bool, ...]) -> None:
     names = ("qkv_bias", "output_bias", "mlp_bias", "qk_norm")
-    block = BLOCK.model_copy(update={"num_heads": 4, "num_kv_heads": 4} | dict(zip(names, biases, strict=True)))
+    block = dense_block(8, 4, 4, 4, 16, **dict(zip(names, biases, strict=True)))
     of = _with_vocab(block, vocab, tied)
     assert of.params_total == sum(of.params_by_part.values()) == sum(layer.num_params() for layer in of.layers)
     assert of.params_by_part["head"] == 8 + (0 if tied else 8 * vocab)
@@ -200,11 +214,17 @@ def test_parameters_of_the_parts_add_up(tp: int, vocab: int, tied: bool, biases:
     assert tp * sum(layer.num_params(tp) for layer in of.layers) >= of.params_total
 
 
-def _with_vocab(block: DenseBlock, vocab: int, tied: bool) -> ModelSpec:
+def _with_vocab(block: Block, vocab: int, tied: bool) -> ModelSpec:
     first, _, last = model().runs
     embedding = first.layer.model_copy(update={"vocab": vocab})
     head = last.layer.model_copy(update={"vocab": vocab, "tied": tied})
-    return model(runs=(LayerRun(layer=embedding), LayerRun(layer=block, count=3), LayerRun(layer=head)))
+    return model(
+        runs=(
+            LayerRun(part=Part.EMBEDDING, layer=embedding),
+            LayerRun(part=Part.BLOCKS, layer=block, count=3),
+            LayerRun(part=Part.HEAD, layer=head),
+        )
+    )
 
 
 def test_a_profile_whose_spread_is_out_of_order_is_refused() -> None:

@@ -7,8 +7,9 @@ from costmodel_samples import BLOCK, cluster, model, plan, stack, workload
 
 from costmodel.predict import predict, timeline_of
 from costmodel.spec import Infeasible, Precision, Prediction
+from tests.samples.blocks import with_sizes
 
-BLOCK_OF_4_HEADS = BLOCK.model_copy(update={"num_heads": 4, "num_kv_heads": 4})
+BLOCK_OF_4_HEADS = with_sizes(BLOCK, num_heads=4, num_kv_heads=4)
 
 
 def judged(of_plan, of_model=None, of_workload=None, num_devices=None, **device):
@@ -30,7 +31,7 @@ def judged(of_plan, of_model=None, of_workload=None, num_devices=None, **device)
         (plan(dp=16), {}, "batch_divides", ("dp = 16", "global_batch = 8")),
         (plan(tp=4), {}, "heads_divide", ("tp = 4", "num_attention_heads = 2")),
         (plan(tp=2), {}, "kv_heads_divide", ("tp = 2", "num_key_value_heads = 1")),
-        (plan(tp=4), {"of_model": model(block=BLOCK_OF_4_HEADS.model_copy(update={"ffn_hidden": 18}))},
+        (plan(tp=4), {"of_model": model(block=with_sizes(BLOCK_OF_4_HEADS, ffn_hidden=18))},
          "ffn_divides", ("tp = 4", "intermediate_size = 18")),
         (plan(tp=4), {"of_model": model(block=BLOCK_OF_4_HEADS), "of_workload": workload(seq_len=6)},
          "seq_len_divides", ("tp = 4", "seq_len = 6")),
@@ -46,8 +47,8 @@ def test_contradictions(of_plan, changes, rule, words):
 def test_every_shape_of_block_is_asked():
     # The second run alone has an odd width.
     runs = model().runs
-    odd = runs[1].model_copy(update={"layer": BLOCK.model_copy(update={"num_kv_heads": 2, "ffn_hidden": 17})})
-    even = runs[1].model_copy(update={"layer": BLOCK.model_copy(update={"num_kv_heads": 2})})
+    odd = runs[1].model_copy(update={"layer": with_sizes(BLOCK, num_kv_heads=2, ffn_hidden=17)})
+    even = runs[1].model_copy(update={"layer": with_sizes(BLOCK, num_kv_heads=2)})
     two_kinds = model(runs=(runs[0], even, odd, runs[2]))
     assert judged(plan(num_blocks=4, tp=2), two_kinds).rule == "ffn_divides"
     assert isinstance(judged(plan(num_blocks=4), two_kinds), Prediction)

@@ -11,12 +11,19 @@ from hypothesis import strategies as st
 
 from costmodel.predict import predict
 from costmodel.schedules import SCHEDULES
-from costmodel.spec import LayerRun, Plan, Precision, Prediction, Schedule, Source, Verdict
+from costmodel.spec import LayerRun, Part, Plan, Precision, Prediction, Schedule, Source, Verdict
 from costmodel.stacks import STACKS
+from tests.samples.blocks import with_sizes
 
 BLOCKS = 4
-SHAPE = BLOCK.model_copy(update={"num_heads": 4, "num_kv_heads": 4})
-MODEL = model(runs=(LayerRun(layer=EMBEDDING), LayerRun(layer=SHAPE, count=BLOCKS), LayerRun(layer=HEAD)))
+SHAPE = with_sizes(BLOCK, num_heads=4, num_kv_heads=4)
+MODEL = model(
+    runs=(
+        LayerRun(part=Part.EMBEDDING, layer=EMBEDDING),
+        LayerRun(part=Part.BLOCKS, layer=SHAPE, count=BLOCKS),
+        LayerRun(part=Part.HEAD, layer=HEAD),
+    )
+)
 WORKLOADS = st.builds(workload, global_batch=st.sampled_from([8, 16]), precision=st.sampled_from(Precision))
 SOFTWARE = st.sampled_from(STACKS)
 QUICK = settings(max_examples=60)

@@ -8,8 +8,9 @@ from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, layer_sample, pro
 from costmodel.layer_price import price_layer
 from costmodel.spec import LayerSample, Precision, Source
 from costmodel.terms import measured_layer
+from tests.samples.blocks import with_sizes
 
-WIDE = BLOCK.model_copy(update={"ffn_hidden": 32})
+WIDE = with_sizes(BLOCK, ffn_hidden=32)
 
 
 def chosen(layer, *samples: LayerSample, **degrees) -> LayerSample | None:

@@ -38,7 +38,7 @@ def stage(
     """Stage `index` of `layers`, those in `full` recomputed."""
     here = setting(stack=stack(**(stack_changes or {})), workload=workload(precision=precision))
     on = mesh(**degrees)
-    prices = tuple(price_layer(LayerView(here, on, layer)) for layer in layers)
+    prices = tuple(price_layer(LayerView(here, on, layer, here.workload.seq_len)) for layer in layers)
     modes = tuple(Recompute.FULL if number in full else Recompute.NONE for number in range(len(layers)))
     return StageView(here, on, index, tuple(layers), prices, modes)
 

@@ -6,7 +6,8 @@ import pytest
 from costmodel_samples import model, workload
 
 from costmodel.model_flop import model_flop_per_step
-from costmodel.spec import DenseBlock, Embedding, Head, LayerRun
+from costmodel.spec import Embedding, Head, LayerRun, Part
+from tests.samples.blocks import dense_block
 
 
 def test_model_flop_of_the_sample():
@@ -18,13 +19,11 @@ def test_model_flop_of_the_sample():
 def test_six_flop_a_token_and_parameter_where_matrices_dominate():
     # A block of 12 h^2 parameters, 1 token: attention and norms vanish beside 6 x parameters.
     hidden = 4096
-    block = DenseBlock(
-        hidden=hidden, num_heads=32, num_kv_heads=32, head_dim=128, ffn_hidden=4 * hidden, gated_mlp=False
-    )
+    block = dense_block(hidden=hidden, num_heads=32, num_kv_heads=32, head_dim=128, ffn_hidden=4 * hidden, gated=False)
     runs = (
-        LayerRun(layer=Embedding(vocab=1, hidden=hidden)),
-        LayerRun(layer=block),
-        LayerRun(layer=Head(vocab=1, hidden=hidden)),
+        LayerRun(part=Part.EMBEDDING, layer=Embedding(vocab=1, hidden=hidden)),
+        LayerRun(part=Part.BLOCKS, layer=block),
+        LayerRun(part=Part.HEAD, layer=Head(vocab=1, hidden=hidden)),
     )
     flop = model_flop_per_step(model(runs=runs), workload(seq_len=1))
     assert flop == pytest.approx(6 * 12 * hidden**2, rel=1e-3)

@@ -14,6 +14,7 @@ from benchmarks.published.spread import Residual, half_width, leave_one_out, wei
 from costmodel.predict import predict
 from costmodel.spec import Prediction, Recompute, Schedule, Source
 from costmodel.uncertainty import COVERED_FRAC, MEMORY_FRAC, TIME_FRAC
+from tests.samples.blocks import attention_of, mlp_of
 
 ROWS = {row.id: row for row in read_rows()}
 
@@ -48,7 +49,12 @@ def test_a_pipeline_inside_one_node() -> None:
     assert (job.plan.pp, job.plan.dp, job.plan.tp) == (2, 4, 1)
     assert job.plan.num_microbatches(job.workload.global_batch) == 4  # 16 / (1 x 4)
     block = job.model.blocks[0]
-    assert (block.num_heads, block.num_kv_heads, block.head_dim, block.gated_mlp) == (64, 8, 128, True)
+    assert (
+        attention_of(block).num_heads,
+        attention_of(block).num_kv_heads,
+        attention_of(block).head_dim,
+        mlp_of(block).gated,
+    ) == (64, 8, 128, True)
     assert len(job.cluster.tiers) == 1
 
 

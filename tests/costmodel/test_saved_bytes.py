@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from costmodel_samples import BLOCK, EMBEDDING, HEAD, layer_sample, profile, setting, stack, view, workload
 
-from costmodel.spec import DenseBlock, Precision, Source
+from costmodel.spec import Precision, Source
 from costmodel.stacks import NATIVE_CUDA
 from costmodel.terms.saved_bytes import input_bytes, saved
+from tests.samples.blocks import dense_block, with_sizes
 
-LLAMA_70B = DenseBlock(hidden=8192, num_heads=64, num_kv_heads=8, head_dim=128, ffn_hidden=28672)
+LLAMA_70B = dense_block(hidden=8192, num_heads=64, num_kv_heads=8, head_dim=128, ffn_hidden=28672)
 
 
 def test_block_of_a_plain_stack():
@@ -34,13 +35,13 @@ def test_block_of_another_stack(changes, size_bytes):
 
 def test_block_without_gate_keeps_two_tensors_of_the_network():
     # 960 - 2 x 16 numbers x 2 bytes x 4 tokens = 704; an activation alone has no product to be fused with.
-    plain = BLOCK.model_copy(update={"gated_mlp": False})
+    plain = dense_block(8, 2, 1, 4, 16, gated=False)
     assert saved(view(plain)).size_bytes == 704
     assert saved(view(plain, setting(stack=stack(mlp_activation_fused=True)))).size_bytes == 704
 
 
 def test_tensor_ranks_share_everything_but_gathered_inputs():
-    block = BLOCK.model_copy(update={"num_kv_heads": 2})  # keys and values 16 instead of 8: 128 numbers a token
+    block = with_sizes(BLOCK, num_kv_heads=2)  # keys and values 16 instead of 8: 128 numbers a token
     assert saved(view(block)).size_bytes == 1024
     assert saved(view(block, tp=2)).size_bytes == 512
     # The two gathered inputs whole: 16 numbers instead of 8, 64 bytes more.
@@ -91,6 +92,6 @@ def test_a_measurement_of_the_same_shard_scales_with_the_tokens():
 
 def test_a_measurement_of_another_shard_or_shape_says_nothing():
     here = setting(profile=profile(layer_sample(BLOCK, 1, 2, 1000)))
-    wider = BLOCK.model_copy(update={"ffn_hidden": 32})
+    wider = with_sizes(BLOCK, ffn_hidden=32)
     assert saved(view(wider, here)) == saved(view(wider))
     assert saved(view(BLOCK, here, tp=2)) == saved(view(BLOCK, tp=2))

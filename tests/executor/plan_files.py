@@ -6,7 +6,6 @@ from typing import Any
 
 from costmodel.spec import (
     ClusterSpec,
-    DenseBlock,
     Device,
     DeviceKind,
     Embedding,
@@ -14,6 +13,7 @@ from costmodel.spec import (
     LayerRun,
     LinkKind,
     ModelSpec,
+    Part,
     Plan,
     PlanFile,
     Precision,
@@ -23,6 +23,7 @@ from costmodel.spec import (
     Workload,
 )
 from costmodel.stacks.native import NATIVE_CPU
+from tests.samples.blocks import dense_block
 from tests.samples.stand_ins import even_cut, stand_in_plan_file
 
 TINY_LLAMA: dict[str, Any] = {
@@ -55,7 +56,7 @@ def tiny_workload(precision: Precision = Precision.FP32, global_batch: int = GLO
 
 def plan_file(plan: Plan, hf_config: dict[str, Any] = TINY_LLAMA, workload: Workload | None = None) -> PlanFile:
     """A plan file as `solve` writes it, for a computer with CPU ranks."""
-    block = DenseBlock(
+    block = dense_block(
         hidden=hf_config["hidden_size"],
         num_heads=hf_config["num_attention_heads"],
         num_kv_heads=hf_config["num_key_value_heads"],
@@ -67,9 +68,9 @@ def plan_file(plan: Plan, hf_config: dict[str, Any] = TINY_LLAMA, workload: Work
         name="tiny",
         architecture="LlamaForCausalLM",
         runs=(
-            LayerRun(layer=Embedding(vocab=vocab, hidden=hidden)),
-            LayerRun(layer=block, count=hf_config["num_hidden_layers"]),
-            LayerRun(layer=Head(vocab=vocab, hidden=hidden)),
+            LayerRun(part=Part.EMBEDDING, layer=Embedding(vocab=vocab, hidden=hidden)),
+            LayerRun(part=Part.BLOCKS, layer=block, count=hf_config["num_hidden_layers"]),
+            LayerRun(part=Part.HEAD, layer=Head(vocab=vocab, hidden=hidden)),
         ),
     )
     device = Device(

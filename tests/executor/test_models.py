@@ -12,10 +12,11 @@ from plan_files import TINY_LLAMA, tiny_plan
 from transformers import AutoModelForCausalLM
 
 from costmodel.errors import BadInputError
-from costmodel.spec import DenseBlock, Embedding, Head, Plan, Precision
+from costmodel.spec import Embedding, Head, Plan, Precision
 from executor.models import HFCausalLM
 from executor.models.initial_weights import initial_weight, parameter_seed
 from executor.ranks import RankGroup
+from tests.samples.blocks import dense_block
 
 Ranks = Callable[[int], RankGroup]
 
@@ -56,7 +57,7 @@ def test_layers_in_a_row_are_the_whole_model(name: str) -> None:
 def test_a_shard_holds_what_the_cost_model_counts(index: int, tp: int) -> None:
     layers = {
         0: Embedding(vocab=256, hidden=64),
-        1: DenseBlock(hidden=64, num_heads=8, num_kv_heads=4, head_dim=8, ffn_hidden=128),
+        1: dense_block(hidden=64, num_heads=8, num_kv_heads=4, head_dim=8, ffn_hidden=128),
         5: Head(vocab=256, hidden=64),
     }
     shard = HFCausalLM(TINY_LLAMA).build_layer(index, tp, CPU, torch.bfloat16)

@@ -7,7 +7,6 @@ from typing import Any
 from costmodel import stacks
 from costmodel.spec import (
     ClusterSpec,
-    DenseBlock,
     Device,
     DeviceKind,
     Embedding,
@@ -15,6 +14,7 @@ from costmodel.spec import (
     LayerRun,
     LinkKind,
     ModelSpec,
+    Part,
     Plan,
     PlanFile,
     Precision,
@@ -23,6 +23,7 @@ from costmodel.spec import (
     Tier,
     Workload,
 )
+from tests.samples.blocks import dense_block
 from tests.samples.stand_ins import even_cut, stand_in_plan_file
 
 HF_CONFIG: dict[str, Any] = {
@@ -35,17 +36,23 @@ HF_CONFIG: dict[str, Any] = {
 
 
 def sample_model(
-    num_layers: int = 4, tied: bool = False, vocab: int = 512, architecture: str = "LlamaForCausalLM", **block: Any
+    num_layers: int = 4,
+    tied: bool = False,
+    vocab: int = 512,
+    architecture: str = "LlamaForCausalLM",
+    runs: tuple[LayerRun, ...] = (),
+    **block: Any,
 ) -> ModelSpec:
-    """A Llama of width 64 with 8 heads and 4 key-value heads; `block` overrides fields of its blocks."""
+    """A Llama of width 64 with 8 heads and 4 key-value heads; `block` overrides fields of its blocks, `runs` all."""
     shape = {"hidden": 64, "num_heads": 8, "num_kv_heads": 4, "head_dim": 8, "ffn_hidden": 160} | block
     return ModelSpec(
         name="tiny",
         architecture=architecture,
-        runs=(
-            LayerRun(layer=Embedding(vocab=vocab, hidden=64)),
-            LayerRun(layer=DenseBlock(**shape), count=num_layers),
-            LayerRun(layer=Head(vocab=vocab, hidden=64, tied=tied)),
+        runs=runs
+        or (
+            LayerRun(part=Part.EMBEDDING, layer=Embedding(vocab=vocab, hidden=64)),
+            LayerRun(part=Part.BLOCKS, layer=dense_block(**shape), count=num_layers),
+            LayerRun(part=Part.HEAD, layer=Head(vocab=vocab, hidden=64, tied=tied)),
         ),
         max_seq_len=256,
     )

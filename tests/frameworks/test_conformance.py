@@ -13,9 +13,24 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from costmodel import stacks
-from costmodel.spec import DeviceKind, ModelSpec, Plan, Recompute, Schedule, Workload
+from costmodel.spec import (
+    Block,
+    DeviceKind,
+    Embedding,
+    Head,
+    LayerRun,
+    Mamba2,
+    ModelSpec,
+    Part,
+    Plan,
+    Recompute,
+    Schedule,
+    Traced,
+    Workload,
+)
 from planner.frameworks.framework import Framework
 from planner.frameworks.registry import FRAMEWORKS
+from tests.samples.blocks import dense_block
 
 Example = tuple[ModelSpec, Workload, Plan]
 each_framework = pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda framework: framework.name)
@@ -26,13 +41,35 @@ def example(*, model: dict[str, Any] | None = None, workload: dict[str, Any] | N
     return sample_model(**model or {}), sample_workload(**workload or {}), sample_plan("any", **plan)
 
 
+RECURRENT = Block(
+    hidden=64,
+    mixer=Mamba2(hidden=64, num_heads=6, head_dim=16, num_groups=2, state_size=8, conv_kernel=4, chunk_size=32),
+)
+TRACED = Traced(name="Mystery", hidden=64, params=1000, flop_per_token=2000.0, saved_values_per_token=10.0)
+
+
+def of_blocks(block: Block | Traced, **first: Any) -> dict[str, Any]:
+    """Four of `block` between an embedding and a head."""
+    return {
+        "runs": (
+            LayerRun(part=Part.EMBEDDING, layer=Embedding(vocab=512, hidden=64), **first),
+            LayerRun(part=Part.BLOCKS, layer=block, count=4),
+            LayerRun(part=Part.HEAD, layer=Head(vocab=512, hidden=64)),
+        )
+    }
+
+
 VIOLATIONS: dict[str, Example] = {
     "architecture_expressible": example(model={"architecture": "FalconForCausalLM"}),
     "biases_expressible": example(model={"mlp_bias": True}),
     "no_biases": example(model={"qkv_bias": True}),
-    "gated_mlp": example(model={"gated_mlp": False}),
+    "plain_blocks": example(model={"gated": False}),
     "zero_expressible": example(zero=3, dp=2, pp=2),
     "schedule_expressible": example(schedule=Schedule.GPIPE, pp=2),
+    "pipeline_single_stream": example(model=of_blocks(dense_block(64, 8, 4, 8, 160), num_tokens=16), pp=2),
+    "tensor_parallel_known_layers": example(model=of_blocks(TRACED), tp=2),
+    "recurrence_divides": example(model=of_blocks(RECURRENT), workload={"seq_len": 128}, tp=4),
+    "attends_fully": example(model={"window": 16}),
     "untied_with_pipeline": example(model={"tied": True}, pp=2),
     "heads_divide": example(tp=3),
     "kv_heads_divide": example(model={"num_heads": 24, "num_kv_heads": 6, "ffn_hidden": 96}, tp=4),

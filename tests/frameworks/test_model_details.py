@@ -18,7 +18,7 @@ def details(config: dict[str, Any], seq_len: int = 128) -> ModelDetails:
 
 def test_absent_keys_take_the_defaults_of_the_family() -> None:
     assert details({}) == ModelDetails(
-        norm_eps=1e-6, rope_theta=10000.0, rope_scaling=None, initializer_range=0.02, max_seq_len=256
+        norm_eps=1e-6, rope_theta=10000.0, rope_scaling=None, initializer_range=0.02, max_seq_len=256, vocab=512
     )
 
 

@@ -9,18 +9,19 @@ from costmodel import stacks
 from costmodel.errors import BadInputError
 from costmodel.predict import predict
 from costmodel.spec import (
-    DenseBlock,
     DeviceKind,
     Embedding,
     Head,
     Infeasible,
     LayerRun,
     ModelSpec,
+    Part,
     Plan,
     Schedule,
     Workload,
 )
 from planner.frameworks import registry
+from tests.samples.blocks import dense_block, with_sizes
 
 
 def refusal(framework: str, plan: Plan, model: ModelSpec | None = None, workload: Workload | None = None) -> str:
@@ -118,15 +119,15 @@ def test_tied_embeddings_are_split_by_megatron_alone() -> None:
 
 
 def test_blocks_that_differ_are_run_by_the_native_executor_alone() -> None:
-    narrow = DenseBlock(hidden=64, num_heads=8, num_kv_heads=4, head_dim=8, ffn_hidden=128)
+    narrow = dense_block(hidden=64, num_heads=8, num_kv_heads=4, head_dim=8, ffn_hidden=128)
     model = ModelSpec(
         name="mixed",
         architecture="LlamaForCausalLM",
         runs=(
-            LayerRun(layer=Embedding(vocab=512, hidden=64)),
-            LayerRun(layer=narrow, count=2),
-            LayerRun(layer=narrow.model_copy(update={"ffn_hidden": 160}), count=2),
-            LayerRun(layer=Head(vocab=512, hidden=64)),
+            LayerRun(part=Part.EMBEDDING, layer=Embedding(vocab=512, hidden=64)),
+            LayerRun(part=Part.BLOCKS, layer=narrow, count=2),
+            LayerRun(part=Part.BLOCKS, layer=with_sizes(narrow, ffn_hidden=160), count=2),
+            LayerRun(part=Part.HEAD, layer=Head(vocab=512, hidden=64)),
         ),
     )
     plan = sample_plan("native")

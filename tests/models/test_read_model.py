@@ -14,10 +14,14 @@ from costmodel.errors import BadInputError
 from planner.models import presets
 from planner.models.presets import DEMO_MODEL, preset_names
 from planner.models.read import load_model, read_model
+from tests.samples.blocks import attention_of
 
 SOURCES: dict[str, dict[str, Any]] = yaml.safe_load(
     (Path(presets.__file__).parent / "preset_sources.yaml").read_text(encoding="utf-8")
 )
+
+
+QWEN2_WINDOWS = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "use_sliding_window": True}
 
 
 def config(**changes: Any) -> dict[str, Any]:
@@ -67,21 +71,21 @@ def test_parameters_by_hand() -> None:
 def test_missing_or_null_kv_heads_mean_one_per_head_and_are_told() -> None:
     for value in (None, ...):
         model = read(num_key_value_heads=value)
-        assert model.blocks[0].num_kv_heads == 8
+        assert attention_of(model.blocks[0]).num_kv_heads == 8
         assert "num_key_value_heads" in model.assumptions[0]
 
 
 def test_missing_kv_heads_of_mistral_take_the_default_of_its_class() -> None:
     mistral = {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "num_attention_heads": 32}
-    assert read(**mistral, num_key_value_heads=...).blocks[0].num_kv_heads == 8
-    assert read(**mistral, num_key_value_heads=None).blocks[0].num_kv_heads == 32
+    assert attention_of(read(**mistral, num_key_value_heads=...).blocks[0]).num_kv_heads == 8
+    assert attention_of(read(**mistral, num_key_value_heads=None).blocks[0]).num_kv_heads == 32
 
 
 def test_head_dim_may_be_free_null_or_the_default_of_the_class() -> None:
-    assert read(head_dim=24).blocks[0].query_width == 8 * 24
-    assert read(head_dim=None).blocks[0].head_dim == 8
+    assert attention_of(read(head_dim=24).blocks[0]).query_width == 8 * 24
+    assert attention_of(read(head_dim=None).blocks[0]).head_dim == 8
     qwen3 = read(architectures=["Qwen3ForCausalLM"], model_type="qwen3")
-    assert qwen3.blocks[0].head_dim == 128
+    assert attention_of(qwen3.blocks[0]).head_dim == 128
     assert "head_dim" in qwen3.assumptions[0]
 
 
@@ -91,16 +95,24 @@ def test_class_is_taken_from_model_type_where_architectures_is_missing() -> None
     assert "model_type" in model.assumptions[0]
 
 
-def test_attention_window_limits_the_sequence() -> None:
+def windows(**changes: Any) -> list[int | None]:
+    return [attention_of(block).window for block in read(**changes).blocks]
+
+
+def test_attention_windows_are_those_of_the_class() -> None:
     mistral = {"architectures": ["MistralForCausalLM"], "model_type": "mistral"}
-    assert read(**mistral, sliding_window=16).max_seq_len == 16
-    assert read(**mistral, sliding_window=None).max_seq_len == 32
-    assert read(**mistral, max_position_embeddings=8192).max_seq_len == 4096  # the default window of the class
+    assert windows(**mistral, sliding_window=16) == [16, 16]
+    assert windows(**mistral, sliding_window=None) == [None, None]
+    assert windows(**mistral) == [4096, 4096]  # the default of the class
     qwen2 = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "sliding_window": 16}
-    assert read(**qwen2).max_seq_len == 32
-    assert read(**qwen2, use_sliding_window=True).max_seq_len == 16
-    assert read(**qwen2, layer_types=["full_attention", "full_attention"]).max_seq_len == 32
-    assert read(**qwen2, layer_types=["full_attention", "sliding_attention"]).max_seq_len == 16
+    assert windows(**qwen2) == [None, None]
+    assert windows(**qwen2, use_sliding_window=True, max_window_layers=1) == [None, 16]
+    assert windows(**qwen2, layer_types=["sliding_attention", "full_attention"], use_sliding_window=True) == [16, None]
+
+
+def test_what_a_file_says_about_itself_and_not_about_training_is_told() -> None:
+    assert "quantization_config" in read(quantization_config={"bits": 4}).assumptions[-1]
+    assert "model_type is 'mixtral'" in read(model_type="mixtral").assumptions[0]
 
 
 @pytest.mark.parametrize("key", ["hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size"])
@@ -115,8 +127,8 @@ def test_a_size_that_is_no_size_is_refused_by_name(key: str, value: Any) -> None
     [
         ({"num_attention_heads": 0}, "num_attention_heads"),
         ({"num_attention_heads": 7, "num_key_value_heads": 7}, "num_attention_heads = 7 does not divide hidden_size"),
-        ({"num_key_value_heads": 3}, "num_key_value_heads = 3 does not divide"),
-        ({"num_key_value_heads": 16}, "num_key_value_heads = 16 does not divide"),
+        ({"num_key_value_heads": 3}, "num_attention_heads 8 is not a multiple of num_key_value_heads 3"),
+        ({"num_key_value_heads": 16}, "num_attention_heads 8 is not a multiple of num_key_value_heads 16"),
         ({"head_dim": 0}, "head_dim"),
         ({"head_dim": 9}, "head_dim is 9, but rotary position embeddings need an even one"),
         ({"hidden_size": 72}, "head_dim is 9"),
@@ -128,16 +140,24 @@ def test_a_size_that_is_no_size_is_refused_by_name(key: str, value: Any) -> None
         ({"tie_word_embeddings": "yes"}, "tie_word_embeddings"),
         ({"attention_bias": 1}, "attention_bias"),
         ({"max_position_embeddings": -1}, "max_position_embeddings"),
-        ({"layer_types": ["linear_attention", "full_attention"], "sliding_window": 4}, "layer_types"),
-        ({"architectures": ["BertForMaskedLM"]}, "BertForMaskedLM.*LlamaForCausalLM"),
+        (
+            {
+                "architectures": ["Qwen2ForCausalLM"],
+                "use_sliding_window": True,
+                "layer_types": ["linear_attention", "full_attention"],
+            },
+            "layer_types",
+        ),
+        (
+            {"architectures": ["LlamaForCausalLN"]},
+            "LlamaForCausalLN is not known; similar ones that are: LlamaForCausalLM",
+        ),
         ({"architectures": "LlamaForCausalLM"}, "architectures"),
-        ({"architectures": ..., "model_type": ...}, "architectures is missing"),
-        ({"model_type": "mixtral"}, "model_type is 'mixtral'"),
+        ({"architectures": ..., "model_type": ...}, "has neither architectures nor model_type"),
+        ({"model_type": 3}, "model_type is 3"),
         ({"num_local_experts": 8}, "mixture of experts"),
         ({"n_routed_experts": 64}, "mixture of experts"),
         ({"text_config": {"hidden_size": 64}}, "text_config"),
-        ({"quantization_config": {"bits": 4}}, "quantization_config"),
-        ({"num_nextn_predict_layers": 1}, "num_nextn_predict_layers"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_name(changes: dict[str, Any], named: str) -> None:
@@ -185,7 +205,7 @@ def test_names_that_lead_nowhere(text: str, named: str) -> None:
     [
         (b"", "not valid JSON"),
         (b'{"hidden_size": 64', "not valid JSON at line 1"),
-        (b'{"hidden_size": NaN}', "NaN"),
+        (b'{"model_type": "llama", "vocab_size": NaN}', "vocab_size is {'__float__': 'NaN'}, but must be"),
         (b'{"hidden_size": 1, "hidden_size": 2}', "stands twice"),
         (b"[1, 2]", "JSON object"),
         (b"\xff\xfe\x00", "UTF-8"),

@@ -9,34 +9,36 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn import functional
 
-from costmodel.spec import DenseBlock, Embedding, Head, LayerRun, ModelSpec
+from costmodel.spec import Block, Embedding, Head, LayerRun, ModelSpec, Part
+from tests.samples.blocks import attention_of, dense_block, mlp_of
 
 
 def small_model(
     hidden: int = 32, num_heads: int = 4, ffn_hidden: int = 64, vocab: int = 96, num_blocks: int = 4
 ) -> ModelSpec:
-    block = DenseBlock(
+    block = dense_block(
         hidden=hidden, num_heads=num_heads, num_kv_heads=num_heads, head_dim=hidden // num_heads, ffn_hidden=ffn_hidden
     )
     return ModelSpec(
         name="small",
         architecture="LlamaForCausalLM",
         runs=(
-            LayerRun(layer=Embedding(vocab=vocab, hidden=hidden)),
-            LayerRun(layer=block, count=num_blocks),
-            LayerRun(layer=Head(vocab=vocab, hidden=hidden)),
+            LayerRun(part=Part.EMBEDDING, layer=Embedding(vocab=vocab, hidden=hidden)),
+            LayerRun(part=Part.BLOCKS, layer=block, count=num_blocks),
+            LayerRun(part=Part.HEAD, layer=Head(vocab=vocab, hidden=hidden)),
         ),
         max_seq_len=512,
     )
 
 
-class Block(nn.Module):
+class Share(nn.Module):
     """Norm, attention, norm, gated feed-forward network: the share of one of `tp` ranks."""
 
-    def __init__(self, spec: DenseBlock, tp: int) -> None:
+    def __init__(self, spec: Block, tp: int) -> None:
         super().__init__()
-        self.heads, self.head_dim = spec.num_heads // tp, spec.head_dim
-        width, ffn = self.heads * spec.head_dim, spec.ffn_hidden // tp
+        attention = attention_of(spec)
+        self.heads, self.head_dim = attention.num_heads // tp, attention.head_dim
+        width, ffn = self.heads * self.head_dim, mlp_of(spec).ffn_hidden // tp
         self.attention_norm, self.mlp_norm = nn.RMSNorm(spec.hidden), nn.RMSNorm(spec.hidden)
         self.query, self.key, self.value = (nn.Linear(spec.hidden, width, bias=False) for _ in range(3))
         self.output = nn.Linear(width, spec.hidden, bias=False)
@@ -59,7 +61,7 @@ class Block(nn.Module):
 class Split(nn.Module):
     """A block's share between a gather of the sequence and a scatter of the sum, without DTensor."""
 
-    def __init__(self, share: Block, mesh: DeviceMesh) -> None:
+    def __init__(self, share: Share, mesh: DeviceMesh) -> None:
         super().__init__()
         self.share, self.mesh = share, mesh
 
@@ -78,16 +80,16 @@ class SmallLayers:
         layer = self.model.layers[index]
         if isinstance(layer, Embedding):
             module: nn.Module = nn.Embedding(layer.vocab, layer.hidden)
-        elif isinstance(layer, DenseBlock):
-            module = Block(layer, tp)
+        elif isinstance(layer, Block):
+            module = Share(layer, tp)
         else:
             module = nn.Sequential(nn.RMSNorm(layer.hidden), nn.Linear(layer.hidden, layer.vocab // tp, bias=False))
         return module.to(device=device, dtype=dtype)
 
     def build_split_block(self, index: int, mesh: DeviceMesh, device: torch.device) -> nn.Module:
         layer = self.model.layers[index]
-        assert isinstance(layer, DenseBlock)
-        return Split(Block(layer, mesh.size()), mesh).to(device)
+        assert isinstance(layer, Block)
+        return Split(Share(layer, mesh.size()), mesh).to(device)
 
     def build_fully_sharded_block(self, index: int, device: torch.device) -> nn.Module:
         block = self.build_layer(index, 1, device, torch.float32)

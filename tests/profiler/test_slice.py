@@ -5,7 +5,7 @@ from __future__ import annotations
 from small_layers import small_model
 from torch import nn
 
-from costmodel.spec import LayerRun, ModelSpec
+from costmodel.spec import LayerRun, ModelSpec, Part
 from profiler.layers import ModelSlice, slice_indices
 
 
@@ -43,9 +43,11 @@ def test_a_short_slice_has_the_first_copies() -> None:
 def test_each_kind_of_block_has_its_copies() -> None:
     small, large = small_model(ffn_hidden=64), small_model(ffn_hidden=128)
     embedding, block, head = small.runs
-    other = LayerRun(layer=large.blocks[0], count=2)
+    other = LayerRun(part=Part.BLOCKS, layer=large.blocks[0], count=2)
     model = ModelSpec(
-        name="mixed", architecture="LlamaForCausalLM", runs=(embedding, block, other, LayerRun(layer=block.layer), head)
+        name="mixed",
+        architecture="LlamaForCausalLM",
+        runs=(embedding, block, other, LayerRun(part=Part.BLOCKS, layer=block.layer), head),
     )
     indices = slice_indices(model, tp=1, bytes_per_number=4)
     assert indices[block.layer] == [1, 2, 3, 4, 7]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from costmodel.spec import (
     ClusterSpec,
-    DenseBlock,
     Device,
     DeviceKind,
     Embedding,
@@ -13,6 +12,7 @@ from costmodel.spec import (
     LinkKind,
     MemoryItem,
     ModelSpec,
+    Part,
     Plan,
     Precision,
     Prediction,
@@ -24,20 +24,21 @@ from costmodel.spec import (
     TimeTerm,
     Verdict,
 )
+from tests.samples.blocks import dense_block
 
 GIB = 2**30
 MIB = 2**20
 
 
 def model(name: str, num_layers: int, hidden: int, ffn: int, heads: int, kv_heads: int, vocab: int) -> ModelSpec:
-    block = DenseBlock(hidden=hidden, num_heads=heads, num_kv_heads=kv_heads, head_dim=hidden // heads, ffn_hidden=ffn)
+    block = dense_block(hidden=hidden, num_heads=heads, num_kv_heads=kv_heads, head_dim=hidden // heads, ffn_hidden=ffn)
     return ModelSpec(
         name=name,
         architecture="LlamaForCausalLM",
         runs=(
-            LayerRun(layer=Embedding(vocab=vocab, hidden=hidden)),
-            LayerRun(layer=block, count=num_layers),
-            LayerRun(layer=Head(vocab=vocab, hidden=hidden)),
+            LayerRun(part=Part.EMBEDDING, layer=Embedding(vocab=vocab, hidden=hidden)),
+            LayerRun(part=Part.BLOCKS, layer=block, count=num_layers),
+            LayerRun(part=Part.HEAD, layer=Head(vocab=vocab, hidden=hidden)),
         ),
         max_seq_len=8192,
     )

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from costmodel import stacks
 from costmodel.spec import (
+    Block,
     ClusterSpec,
-    DenseBlock,
     Device,
     DeviceKind,
     Embedding,
@@ -19,6 +19,7 @@ from costmodel.spec import (
     LayerRun,
     LinkKind,
     ModelSpec,
+    Part,
     Precision,
     Source,
     Tier,
@@ -26,25 +27,26 @@ from costmodel.spec import (
 )
 from planner.frameworks import registry
 from planner.job import Job
+from tests.samples.blocks import dense_block
 
 AMPLE_BYTES = 2**40
 HIDDEN = 16
 
 
-def block(ffn_hidden: int = 32, num_kv_heads: int = 2) -> DenseBlock:
+def block(ffn_hidden: int = 32, num_kv_heads: int = 2) -> Block:
     """A gated block of width 16 with 4 heads."""
-    return DenseBlock(hidden=HIDDEN, num_heads=4, num_kv_heads=num_kv_heads, head_dim=4, ffn_hidden=ffn_hidden)
+    return dense_block(hidden=HIDDEN, num_heads=4, num_kv_heads=num_kv_heads, head_dim=4, ffn_hidden=ffn_hidden)
 
 
-def model(*runs: tuple[DenseBlock, int], vocab: int = 64, tied: bool = False) -> ModelSpec:
+def model(*runs: tuple[Block, int], vocab: int = 64, tied: bool = False) -> ModelSpec:
     """Embedding, the given runs of equal blocks, head."""
     return ModelSpec(
         name="tiny",
         architecture="LlamaForCausalLM",
         runs=(
-            LayerRun(layer=Embedding(vocab=vocab, hidden=HIDDEN)),
-            *(LayerRun(layer=layer, count=count) for layer, count in runs),
-            LayerRun(layer=Head(vocab=vocab, hidden=HIDDEN, tied=tied)),
+            LayerRun(part=Part.EMBEDDING, layer=Embedding(vocab=vocab, hidden=HIDDEN)),
+            *(LayerRun(part=Part.BLOCKS, layer=layer, count=count) for layer, count in runs),
+            LayerRun(part=Part.HEAD, layer=Head(vocab=vocab, hidden=HIDDEN, tied=tied)),
         ),
     )
 

@@ -7,7 +7,6 @@ plans are refused, since the cost model has no price for the copies.
 
 from __future__ import annotations
 
-from costmodel.divisibility import block_shapes
 from costmodel.spec import Infeasible, ModelSpec, Plan, Recompute, Schedule, Workload
 from planner.frameworks import rules
 from planner.frameworks.framework import Rule
@@ -26,8 +25,10 @@ BIAS_FLAGS: dict[tuple[bool, bool, bool], tuple[str, ...]] = {
 
 
 def _biases_expressible(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-    block = block_shapes(model)[0]
-    biases = (block.qkv_bias, block.output_bias, block.mlp_bias)
+    if not rules.is_plain(model.blocks[0]):
+        return None
+    attention, mlp = rules.halves(model)
+    biases = (attention.qkv_bias, attention.output_bias, mlp.bias)
     if biases in BIAS_FLAGS:
         return None
     where = ("query, key and value", "attention output", "feed-forward")
@@ -90,7 +91,8 @@ RECOMPUTE_EXPRESSIBLE = Rule(
 RULES: tuple[Rule, ...] = (
     rules.architecture_expressible(TITLE, ARCHITECTURES),
     rules.BLOCKS_ALIKE,
-    rules.gated_mlp(TITLE),
+    rules.plain_blocks(TITLE),
+    rules.attends_fully(TITLE, ARCHITECTURES),
     BIASES_EXPRESSIBLE,
     rules.zero_expressible(
         TITLE,

@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Iterable
 
 from costmodel.errors import BadInputError
-from costmodel.spec import PlanFile, Precision, Recompute
+from costmodel.spec import PlanFile, Precision, QkNorm, Recompute
 from planner.frameworks import launchers
 from planner.frameworks.describe import describe
 from planner.frameworks.details import ModelDetails, read_details
 from planner.frameworks.megatron.rules import BIAS_FLAGS, block_recompute_count, recomputed_per_stage
+from planner.frameworks.rules import halves
 
 VERSION = "core_v0.16.1"
 PACKAGE_VERSION = VERSION.removeprefix("core_v")
@@ -32,7 +33,7 @@ def write(plan_file: PlanFile, launcher: str) -> dict[str, str]:
             program=('"$MEGATRON_PATH/pretrain_gpt.py"', '"${args[@]}"', '"${data[@]}"'),
             # Megatron-LM demands one connection for tensor parallelism before the Blackwell generation.
             environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"},
-            setup=_setup(plan_file.model.vocab),
+            setup=_setup(read_details(plan_file).vocab),
         )
     )
     return {"args.sh": _arguments_text(title, plan_file), "train.sh": script}
@@ -59,13 +60,14 @@ def arguments(plan_file: PlanFile) -> dict[str, tuple[str, ...]]:
 
 
 def _model_arguments(plan_file: PlanFile, details: ModelDetails) -> tuple[str, ...]:
-    model, block = plan_file.model, plan_file.model.blocks[0]
+    model = plan_file.model
+    attention, mlp = halves(model)
     words = [
         *("--num-layers", str(model.num_layers)),
         *("--hidden-size", str(model.hidden)),
-        *("--ffn-hidden-size", str(block.ffn_hidden)),
-        *("--num-attention-heads", str(block.num_heads)),
-        *("--kv-channels", str(block.head_dim)),
+        *("--ffn-hidden-size", str(mlp.ffn_hidden)),
+        *("--num-attention-heads", str(attention.num_heads)),
+        *("--kv-channels", str(attention.head_dim)),
         *("--seq-length", str(plan_file.workload.seq_len)),
         *("--max-position-embeddings", str(details.max_seq_len)),
         *("--normalization", "RMSNorm"),
@@ -75,12 +77,12 @@ def _model_arguments(plan_file: PlanFile, details: ModelDetails) -> tuple[str, .
         "--swiglu",
         *("--init-method-std", repr(details.initializer_range)),
         *("--attention-dropout", "0", "--hidden-dropout", "0"),
-        *BIAS_FLAGS[(block.qkv_bias, block.output_bias, block.mlp_bias)],
+        *BIAS_FLAGS[(attention.qkv_bias, attention.output_bias, mlp.bias)],
         # The vocabulary is padded to a multiple of this and of tp; with one such multiple it stays as planned.
-        *("--make-vocab-size-divisible-by", str(-(-model.vocab // plan_file.plan.tp))),
+        *("--make-vocab-size-divisible-by", str(-(-details.vocab // plan_file.plan.tp))),
     ]
-    if block.num_kv_heads != block.num_heads:
-        words += ["--group-query-attention", "--num-query-groups", str(block.num_kv_heads)]
+    if attention.num_kv_heads != attention.num_heads:
+        words += ["--group-query-attention", "--num-query-groups", str(attention.num_kv_heads)]
     if details.rope_scaling is not None:
         scaling = details.rope_scaling
         fixed = (scaling.low_freq_factor, scaling.high_freq_factor, scaling.original_max_position_embeddings)
@@ -90,7 +92,7 @@ def _model_arguments(plan_file: PlanFile, details: ModelDetails) -> tuple[str, .
                 "but Megatron-LM has only (1, 4, 8192)"
             )
         words += ["--use-rope-scaling", "--rope-scaling-factor", repr(scaling.factor)]
-    if block.qk_norm:
+    if attention.qk_norm is not QkNorm.NONE:
         words.append("--qk-layernorm")
     if not model.tied:
         words.append("--untie-embeddings-and-output-weights")

@@ -10,13 +10,20 @@ TITLE = "the native executor"
 ZERO_STAGES = (0, 1, 2, 3)
 SCHEDULES = (Schedule.ONE_F_ONE_B, Schedule.GPIPE)
 
+ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
+"""Classes that it builds. Plans for others are priced all the same: what they cost does not hang on who runs them."""
+
 RULES: tuple[Rule, ...] = (
     rules.zero_expressible(TITLE, ZERO_STAGES, "it shards optimizer state, gradients and parameters"),
     rules.schedule_expressible(TITLE, SCHEDULES),
     rules.UNTIED_WITH_PIPELINE,
+    rules.SINGLE_STREAM,
+    rules.attends_fully(TITLE, ARCHITECTURES),
+    rules.KNOWN_LAYERS,
     rules.HEADS_DIVIDE,
     rules.KV_HEADS_DIVIDE,
     rules.FFN_DIVIDES,
+    rules.RECURRENCE_DIVIDES,
     rules.VOCAB_DIVIDES,
     rules.SEQ_LEN_DIVIDES,
     rules.BATCH_DIVIDES,

@@ -6,7 +6,6 @@ release, and `torch/distributed/pipelining/stage.py` of torch 2.13.
 
 from __future__ import annotations
 
-from costmodel.divisibility import block_shapes
 from costmodel.spec import Infeasible, ModelSpec, Plan, Recompute, Schedule, Workload
 from planner.frameworks import rules
 from planner.frameworks.framework import Rule
@@ -49,8 +48,10 @@ ZERO_EXPRESSIBLE = Rule(
 
 
 def _no_biases(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-    block = block_shapes(model)[0]
-    if not (block.qkv_bias or block.output_bias or block.mlp_bias):
+    if not rules.is_plain(model.blocks[0]):
+        return None
+    attention, mlp = rules.halves(model)
+    if not (attention.qkv_bias or attention.output_bias or mlp.bias):
         return None
     return Infeasible(
         rule="no_biases",
@@ -84,8 +85,9 @@ RECOMPUTE_EXPRESSIBLE = Rule(
 RULES: tuple[Rule, ...] = (
     rules.architecture_expressible(TITLE, ARCHITECTURES),
     rules.BLOCKS_ALIKE,
+    rules.plain_blocks(TITLE),
+    rules.attends_fully(TITLE, ARCHITECTURES),
     NO_BIASES,
-    rules.gated_mlp(TITLE),
     ZERO_EXPRESSIBLE,
     rules.schedule_expressible(TITLE, SCHEDULES),
     rules.UNTIED_WITH_PIPELINE,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-from costmodel.spec import PlanFile, Precision, Recompute, Schedule
+from costmodel.spec import PlanFile, Precision, QkNorm, Recompute, Schedule
 from planner.frameworks import launchers
 from planner.frameworks.describe import describe
 from planner.frameworks.details import read_details
+from planner.frameworks.rules import halves
 
 VERSION = "0.3.0"
 MODULE = "planned_job"
@@ -48,7 +49,8 @@ def write(plan_file: PlanFile, launcher: str) -> dict[str, str]:
 
 def settings(plan_file: PlanFile) -> dict[str, Any]:
     """The constants at the top of the module: plain numbers, strings and lists by name."""
-    model, workload, plan, block = plan_file.model, plan_file.workload, plan_file.plan, plan_file.model.blocks[0]
+    model, workload, plan = plan_file.model, plan_file.workload, plan_file.plan
+    attention, mlp = halves(model)
     details = read_details(plan_file)
     scaling = details.rope_scaling
     replicated = plan.zero == 0
@@ -57,12 +59,12 @@ def settings(plan_file: PlanFile) -> dict[str, Any]:
         "MODEL_NAME": model.name,
         "NUM_LAYERS": model.num_layers,
         "HIDDEN": model.hidden,
-        "VOCAB": model.vocab,
-        "NUM_HEADS": block.num_heads,
-        "NUM_KV_HEADS": block.num_kv_heads,
-        "HEAD_DIM": block.head_dim,
-        "FFN_HIDDEN": block.ffn_hidden,
-        "QK_NORM": block.qk_norm,
+        "VOCAB": details.vocab,
+        "NUM_HEADS": attention.num_heads,
+        "NUM_KV_HEADS": attention.num_kv_heads,
+        "HEAD_DIM": attention.head_dim,
+        "FFN_HIDDEN": mlp.ffn_hidden,
+        "QK_NORM": attention.qk_norm is not QkNorm.NONE,
         "TIED_EMBEDDINGS": model.tied,
         "NORM_EPS": details.norm_eps,
         "INITIALIZER_RANGE": details.initializer_range,

@@ -1,0 +1,179 @@
+"""Attention over keys and values of every head: multi-head, grouped-query, multi-query, windowed, cross."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from costmodel.spec.layers.kind import Kind
+from costmodel.spec.operations import DotProductAttention, Elementwise, Gemm, Operation, Saved, Split, SplitRule
+from costmodel.spec.stack import SoftwareStack
+
+
+class QkNorm(StrEnum):
+    """How queries and keys are normalised, by what it learns."""
+
+    NONE = "none"
+    HEAD = "head"
+    """One gain per dimension of a head, for queries and for keys (Qwen 3)."""
+    HEAD_WITH_BIAS = "head_with_bias"
+    """Gain and bias per dimension of a head, for queries and for keys (Phi)."""
+    EVERY_HEAD = "every_head"
+    """A gain of its own for each head (Cohere)."""
+    WIDTH = "width"
+    """One gain per dimension of all heads together (OLMo 2)."""
+
+
+class Attention(Kind):
+    """Projections to queries, keys and values, attention, output projection. Tensor parallel splits heads.
+
+    Query heads share key and value heads in groups (arXiv 2305.13245); `value_dim` is head_dim where it is None.
+    """
+
+    kind: Literal["attention"] = "attention"
+    hidden: int = Field(gt=0)
+    num_heads: int = Field(gt=0)
+    num_kv_heads: int = Field(gt=0)
+    head_dim: int = Field(gt=0)
+    value_dim: int | None = Field(default=None, gt=0)
+    query_bias: bool = False
+    key_bias: bool = False
+    value_bias: bool = False
+    output_bias: bool = False
+    qk_norm: QkNorm = QkNorm.NONE
+    output_gate: bool = False
+    """Whether the query projection also yields a gate on the output (Qwen 3.5)."""
+    has_sinks: bool = False
+    """Whether each head learns a logit that absorbs attention (gpt-oss)."""
+    position_buckets: int = Field(default=0, ge=0)
+    """Learned position biases per head (T5)."""
+    value_is_key: bool = False
+    """Whether values are the keys, so that there is no value projection (Gemma 4)."""
+    reuses_kv: bool = False
+    """Whether keys and values are those of an earlier layer (Gemma 3n)."""
+    causal: bool = True
+    window: int | None = Field(default=None, gt=0)
+    chunked: bool = False
+    source_hidden: int | None = Field(default=None, gt=0)
+    """Width of the tokens that keys and values come from, where it is another stream."""
+    source_len: int | None = Field(default=None, gt=0)
+    """How many tokens that stream has per sequence; None means as many as there are queries."""
+    other_params: int = Field(default=0, ge=0)
+    """Further small parameters (gates, gains), on every tensor-parallel rank."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.num_heads % self.num_kv_heads:
+            raise ValueError(f"num_heads {self.num_heads} is not a multiple of num_kv_heads {self.num_kv_heads}")
+        return self
+
+    @property
+    def qkv_bias(self) -> bool:
+        """Whether queries, keys and values all have a bias."""
+        return self.query_bias and self.key_bias and self.value_bias
+
+    @property
+    def query_width(self) -> int:
+        """Width of all queries together (differs from `hidden` where head_dim is free)."""
+        return self.num_heads * self.head_dim
+
+    @property
+    def key_width(self) -> int:
+        """Width of all keys together."""
+        return self.num_kv_heads * self.head_dim
+
+    @property
+    def value_width(self) -> int:
+        """Width of all values together."""
+        return self.num_kv_heads * (self.value_dim or self.head_dim)
+
+    @property
+    def output_width(self) -> int:
+        """Width of all heads' outputs together."""
+        return self.num_heads * (self.value_dim or self.head_dim)
+
+    @property
+    def _projected_query_width(self) -> int:
+        return self.query_width + (self.output_width if self.output_gate else 0)
+
+    @property
+    def _projected_kv_widths(self) -> tuple[int, int]:
+        """Widths that key and value projections yield here."""
+        if self.reuses_kv:
+            return 0, 0
+        return self.key_width, 0 if self.value_is_key else self.value_width
+
+    def num_params(self, tp: int = 1) -> int:
+        """Projections are split; the output's bias and the norms are on every rank."""
+        key, value = self._projected_kv_widths
+        split = self.hidden * (self._projected_query_width + self.output_width)
+        split += (self.source_hidden or self.hidden) * (key + value)
+        split += self._projected_query_width * self.query_bias + key * self.key_bias + value * self.value_bias
+        split += self.num_heads * (self.has_sinks + self.position_buckets)
+        norm = {
+            QkNorm.NONE: 0,
+            QkNorm.HEAD: 2 * self.head_dim,
+            QkNorm.HEAD_WITH_BIAS: 4 * self.head_dim,
+            QkNorm.EVERY_HEAD: self.query_width + self.key_width,
+            QkNorm.WIDTH: self.query_width + self.key_width,
+        }[self.qk_norm]
+        if self.reuses_kv:
+            norm //= 2
+        return split // tp + norm + self.hidden * self.output_bias + self.other_params
+
+    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+        """Projections, attention, output projection; element-wise work moves queries, keys and values.
+
+        Moved values as published runs support them: 4 (q + k + v) bytes per token forward and 6 backward, at two
+        bytes a value.
+        """
+        tokens, source_len = batch * seq_len, self.source_len or seq_len
+        key, value = self._projected_kv_widths
+        query, kv = self._projected_query_width // tp, key // tp + value // tp
+        gemms: tuple[Operation, ...]
+        if self.source_len is None and self.source_hidden is None:
+            gemms = (Gemm(tokens, query + kv, self.hidden),)
+        else:
+            gemms = (
+                Gemm(tokens, query, self.hidden),
+                Gemm(batch * source_len, kv, self.source_hidden or self.hidden),
+            )
+        moved = tokens * query + batch * source_len * kv
+        return (
+            *gemms,
+            DotProductAttention(
+                batch=batch,
+                num_queries=seq_len,
+                num_keys=source_len,
+                num_heads=self.num_heads // tp,
+                num_kv_heads=max(1, self.num_kv_heads // tp),
+                head_dim=self.head_dim,
+                value_dim=self.value_dim or self.head_dim,
+                causal=self.causal,
+                window=self.window,
+                chunked=self.chunked,
+            ),
+            Elementwise(forward_values=2.0 * moved, backward_values=3.0 * moved),
+            Gemm(tokens, self.hidden, self.output_width // tp),
+        )
+
+    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+        """Queries and the output of the heads, keys and values (a fused kernel keeps no scores), and the gate."""
+        tokens, source = batch * seq_len, batch * (self.source_len or seq_len)
+        key, value = self._projected_kv_widths
+        width = self._projected_query_width + self.output_width
+        return Saved(values=(tokens * width + source * (key + value)) / tp)
+
+    def state_values(self, seq_len: int) -> int:
+        """Keys and values of the tokens that the next one sees."""
+        length = self.source_len or min(seq_len, self.window or seq_len)
+        return 0 if self.reuses_kv else length * (self.key_width + self.value_width)
+
+    def splits(self) -> tuple[Split, ...]:
+        """Heads, and key and value heads."""
+        return (
+            Split(SplitRule.HEADS, "num_attention_heads", self.num_heads),
+            Split(SplitRule.KV_HEADS, "num_key_value_heads", self.num_kv_heads),
+        )

@@ -1,0 +1,129 @@
+"""A block of the residual stream: a token mixer, perhaps cross-attention, and a feed-forward network, with norms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from costmodel.spec.layers.attention import Attention
+from costmodel.spec.layers.gated_delta_net import GatedDeltaNet
+from costmodel.spec.layers.kind import Kind
+from costmodel.spec.layers.latent_attention import LatentAttention
+from costmodel.spec.layers.lightning_attention import LightningAttention
+from costmodel.spec.layers.mamba import Mamba
+from costmodel.spec.layers.mamba2 import Mamba2
+from costmodel.spec.layers.mlp import Mlp
+from costmodel.spec.layers.moe import Moe
+from costmodel.spec.layers.norm import Norm
+from costmodel.spec.operations import Elementwise, Gemm, Operation, Saved, Split
+from costmodel.spec.stack import SoftwareStack
+
+Mixer = Annotated[
+    Attention | LatentAttention | Mamba | Mamba2 | GatedDeltaNet | LightningAttention, Field(discriminator="kind")
+]
+FeedForward = Annotated[Mlp | Moe, Field(discriminator="kind")]
+
+
+class Block(Kind):
+    """One block; any of its parts may be missing, but not all.
+
+    With tensor parallelism the norms work on a slice of the sequence (sequence parallel, arXiv 2205.05198).
+    """
+
+    kind: Literal["block"] = "block"
+    hidden: int = Field(gt=0)
+    mixer: Mixer | None = None
+    cross_attention: Attention | None = None
+    feed_forward: FeedForward | None = None
+    norm: Norm = Norm.RMS
+    num_norms: int = Field(default=2, ge=0)
+    """Normalisations of width `hidden`."""
+    parallel: bool = False
+    """Whether mixer and feed-forward network work on the same input and are added together (GPT-NeoX, Falcon)."""
+    layer_input: int = Field(default=0, ge=0)
+    """Numbers that each token brings for this block alone: a gate from `hidden` to them weighs them, and a projection
+    adds them to the stream (Gemma 3n). Both matrices are on every tensor-parallel rank."""
+    other_params: int = Field(default=0, ge=0)
+    """Further small parameters (layer scales, residual gates), on every tensor-parallel rank."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.parts:
+            raise ValueError("a block needs a mixer, a cross-attention or a feed-forward network")
+        for part in self.parts:
+            if part.hidden != self.hidden:
+                raise ValueError(f"{part.kind} has hidden {part.hidden}, but its block {self.hidden}")
+        return self
+
+    @property
+    def parts(self) -> tuple[Mixer | FeedForward, ...]:
+        """Mixer, cross-attention and feed-forward network, those there are."""
+        return tuple(part for part in (self.mixer, self.cross_attention, self.feed_forward) if part is not None)
+
+    @property
+    def num_half_blocks(self) -> int:
+        """How often the residual stream is read and added to."""
+        return 1 if self.parallel else len(self.parts)
+
+    @property
+    def _beside_parts(self) -> int:
+        norms = self.num_norms * self.norm.num_params(self.hidden)
+        return norms + 2 * self.hidden * self.layer_input + self.other_params
+
+    def num_params(self, tp: int = 1) -> int:
+        """Norms are on every rank."""
+        return self._beside_parts + sum(part.num_params(tp) for part in self.parts)
+
+    def num_active_params(self) -> int:
+        """Of its parts, and the norms."""
+        return self._beside_parts + sum(part.num_active_params() for part in self.parts)
+
+    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+        """Norms and residuals, and the parts' own.
+
+        Norms and residuals of a block with two of each move 20 h bytes per token forward and 32 h backward at two
+        bytes a value, as published runs support: 2 h values for a norm and 3 h for a residual, 4 h each backward.
+        """
+        values = batch * seq_len * (self.hidden / tp)
+        halves = self.num_half_blocks
+        around = Elementwise(
+            forward_values=(2 * self.num_norms + 3 * halves) * values,
+            backward_values=(4 * self.num_norms + 4 * halves) * values,
+        )
+        inner = (operation for part in self.parts for operation in part.operations(batch, seq_len, tp))
+        return (around, *inner, *self._layer_input_operations(batch * seq_len / tp))
+
+    def _layer_input_operations(self, tokens: float) -> tuple[Operation, ...]:
+        """Gate, product, projection and a residual, for a slice of the sequence."""
+        if not self.layer_input:
+            return ()
+        rows = -int(-tokens // 1)
+        return (
+            Gemm(rows, self.layer_input, self.hidden),
+            Elementwise(
+                forward_values=tokens * (3 * self.hidden + 4 * self.layer_input),
+                backward_values=tokens * (4 * self.hidden + 6 * self.layer_input),
+            ),
+            Gemm(rows, self.hidden, self.layer_input),
+        )
+
+    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+        """The input of each norm (h, and an fp32 copy where the stack writes root-mean-square norms out), the input of
+        each half block (h, gathered or a slice), and what the parts keep."""
+        tokens = batch * seq_len
+        norms = self.num_norms * self.hidden / tp
+        inputs = self.num_half_blocks * self.hidden / (1 if stack.gathered_input_saved else tp)
+        copies = norms if stack.norm_keeps_fp32_copy and self.norm.is_root_mean_square else 0.0
+        # The stream, the gate before and after its activation, and the product.
+        own = (self.hidden + 3 * self.layer_input) / tp if self.layer_input else 0.0
+        around = Saved(values=tokens * (norms + inputs + own), fp32_values=tokens * copies)
+        return sum((part.saved(batch, seq_len, tp, stack) for part in self.parts), around)
+
+    def state_values(self, seq_len: int) -> int:
+        """Of its parts."""
+        return sum(part.state_values(seq_len) for part in self.parts)
+
+    def splits(self) -> tuple[Split, ...]:
+        """Of its parts."""
+        return tuple(split for part in self.parts for split in part.splits())

@@ -1,0 +1,35 @@
+"""A normalisation on its own, at the end of a stack that no head follows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from costmodel.spec.layers.kind import Kind
+from costmodel.spec.layers.norm import Norm
+from costmodel.spec.operations import Elementwise, Operation, Saved
+from costmodel.spec.stack import SoftwareStack
+
+
+class FinalNorm(Kind):
+    """Normalises what a stack of blocks yields."""
+
+    kind: Literal["final_norm"] = "final_norm"
+    hidden: int = Field(gt=0)
+    norm: Norm
+
+    def num_params(self, tp: int = 1) -> int:
+        """The same on every rank."""
+        return self.norm.num_params(self.hidden)
+
+    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+        """Read and written once."""
+        values = batch * seq_len * self.hidden / tp
+        return (Elementwise(forward_values=2 * values, backward_values=4 * values),)
+
+    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+        """Its input, and an fp32 copy where the stack writes root-mean-square norms out."""
+        values = batch * seq_len * self.hidden / tp
+        copied = stack.norm_keeps_fp32_copy and self.norm.is_root_mean_square
+        return Saved(values=values, fp32_values=values if copied else 0.0)

@@ -1,0 +1,40 @@
+"""What every layer kind answers: parameters, operations, what it keeps for backward, state along the sequence."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from costmodel.spec.base import Spec
+from costmodel.spec.operations import Operation, Saved, Split
+from costmodel.spec.stack import SoftwareStack
+
+
+class Kind(Spec):
+    """A layer, or a part of one, with its shapes. `tp` ranks share it by tensor parallelism; all sizes are >= 1."""
+
+    @abstractmethod
+    def num_params(self, tp: int = 1) -> int:
+        """Parameters held by each of `tp` ranks."""
+
+    @abstractmethod
+    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+        """Work of one of `tp` ranks in the forward pass of `batch` sequences, in order."""
+
+    @abstractmethod
+    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+        """Numbers that one of `tp` ranks keeps from forward to backward, counted tensor by tensor."""
+
+    def num_active_params(self) -> int:
+        """Parameters that one token meets; fewer than all where it is routed to some experts."""
+        return self.num_params()
+
+    def state_values(self, seq_len: int) -> int:
+        """Numbers that a sequence of `seq_len` tokens hands on to its next token: keys and values, or a state.
+
+        What a cache holds in generation, and what context parallelism passes on.
+        """
+        return 0
+
+    def splits(self) -> tuple[Split, ...]:
+        """Sizes that tensor parallelism divides."""
+        return ()

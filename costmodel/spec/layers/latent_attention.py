@@ -1,0 +1,116 @@
+"""Multi-head latent attention: keys and values of all heads come out of one small latent (DeepSeek-V2, 2405.04434)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from costmodel.spec.layers.kind import Kind
+from costmodel.spec.operations import DotProductAttention, Elementwise, Gemm, Operation, Saved, Split, SplitRule
+from costmodel.spec.stack import SoftwareStack
+
+
+class LatentAttention(Kind):
+    """Down- and up-projections of queries (if `q_lora_rank`) and of keys with values; one rotary key for all heads.
+
+    Tensor parallel splits heads, so the up-projections and the output; the down-projections are on every rank.
+    """
+
+    kind: Literal["latent_attention"] = "latent_attention"
+    hidden: int = Field(gt=0)
+    num_heads: int = Field(gt=0)
+    q_lora_rank: int | None = Field(default=None, gt=0)
+    kv_lora_rank: int = Field(gt=0)
+    qk_nope_head_dim: int = Field(gt=0)
+    qk_rope_head_dim: int = Field(gt=0)
+    v_head_dim: int = Field(gt=0)
+    down_bias: bool = False
+    """Whether the down-projections have a bias."""
+    output_bias: bool = False
+    index_heads: int = Field(default=0, ge=0)
+    """Heads of a lightning indexer, which picks the keys that a query meets (DeepSeek-V3.2); 0 where there is none."""
+    index_head_dim: int = Field(default=0, ge=0)
+    index_topk: int | None = Field(default=None, gt=0)
+    """How many keys it picks."""
+
+    @property
+    def qk_head_dim(self) -> int:
+        """Width of a query or key of one head."""
+        return self.qk_nope_head_dim + self.qk_rope_head_dim
+
+    def num_params(self, tp: int = 1) -> int:
+        """Up-projections and output are split; down-projections, their norms and the indexer are on every rank."""
+        queries, outputs = self.num_heads * self.qk_head_dim, self.num_heads * self.v_head_dim
+        latent = self.kv_lora_rank + self.qk_rope_head_dim
+        split = self.kv_lora_rank * self.num_heads * (self.qk_nope_head_dim + self.v_head_dim) + outputs * self.hidden
+        whole = self.hidden * latent + self.kv_lora_rank + latent * self.down_bias + self.hidden * self.output_bias
+        if self.q_lora_rank is None:
+            split += self.hidden * queries
+        else:
+            split += self.q_lora_rank * queries
+            whole += self.hidden * self.q_lora_rank + self.q_lora_rank * (1 + self.down_bias)
+        if self.index_heads:
+            # Queries from the query latent, one key per token with a LayerNorm, one weight per head.
+            source = self.q_lora_rank or self.hidden
+            whole += source * self.index_heads * self.index_head_dim
+            whole += self.hidden * (self.index_head_dim + self.index_heads) + 2 * self.index_head_dim
+        return split // tp + whole
+
+    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+        """As it is trained: keys and values are projected up and meet the queries head by head.
+
+        An indexer scores every pair; only the keys it picks enter the attention.
+        """
+        tokens, heads = batch * seq_len, self.num_heads // tp
+        up_width = heads * (self.qk_nope_head_dim + self.v_head_dim)
+        query_width = heads * self.qk_head_dim
+        downs = self.kv_lora_rank + self.qk_rope_head_dim
+        operations: list[Operation] = []
+        if self.q_lora_rank is None:
+            operations += [Gemm(tokens, query_width + downs, self.hidden)]
+        else:
+            operations += [
+                Gemm(tokens, self.q_lora_rank + downs, self.hidden),
+                Gemm(tokens, query_width, self.q_lora_rank),
+            ]
+        operations += [Gemm(tokens, up_width, self.kv_lora_rank)]
+        if self.index_heads:
+            width = self.index_heads * self.index_head_dim
+            operations += [
+                Gemm(tokens, width, self.q_lora_rank or self.hidden),
+                Gemm(tokens, self.index_head_dim + self.index_heads, self.hidden),
+                Gemm(seq_len, seq_len, self.index_head_dim, count=batch * self.index_heads),
+            ]
+        moved = tokens * (query_width + up_width + downs + (self.q_lora_rank or 0))
+        return (
+            *operations,
+            DotProductAttention(
+                batch=batch,
+                num_queries=seq_len,
+                num_keys=seq_len,
+                num_heads=heads,
+                num_kv_heads=heads,
+                head_dim=self.qk_head_dim,
+                value_dim=self.v_head_dim,
+                window=self.index_topk,
+            ),
+            Elementwise(forward_values=2.0 * moved, backward_values=3.0 * moved),
+            Gemm(tokens, self.hidden, heads * self.v_head_dim),
+        )
+
+    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+        """The latents before and after their norms, queries, keys, values and the output of every head."""
+        norm_copies = 2.0 if stack.norm_keeps_fp32_copy else 0.0
+        latent = (2 + norm_copies) * ((self.q_lora_rank or 0) + self.kv_lora_rank) + self.qk_rope_head_dim
+        heads = self.num_heads * (2 * self.qk_head_dim + 2 * self.v_head_dim)
+        index = self.index_heads * self.index_head_dim + self.index_head_dim + self.index_heads
+        return Saved(values=batch * seq_len * (latent + heads / tp + (index if self.index_heads else 0)))
+
+    def state_values(self, seq_len: int) -> int:
+        """The latent and the rotary key of each token."""
+        return seq_len * (self.kv_lora_rank + self.qk_rope_head_dim)
+
+    def splits(self) -> tuple[Split, ...]:
+        """Heads."""
+        return (Split(SplitRule.HEADS, "num_attention_heads", self.num_heads),)

@@ -1,0 +1,59 @@
+"""The feed-forward network: up, activation, down; gated networks multiply two up-projections (arXiv 2002.05202)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from costmodel.spec.layers.kind import Kind
+from costmodel.spec.operations import Elementwise, Gemm, Operation, Saved, Split, SplitRule
+from costmodel.spec.stack import SoftwareStack
+
+
+class Mlp(Kind):
+    """A dense feed-forward network; tensor parallel splits its columns (Megatron, arXiv 1909.08053)."""
+
+    kind: Literal["mlp"] = "mlp"
+    hidden: int = Field(gt=0)
+    ffn_hidden: int = Field(gt=0)
+    gated: bool = True
+    bias: bool = False
+
+    @property
+    def up_matrices(self) -> int:
+        """Projections from hidden to ffn_hidden."""
+        return 2 if self.gated else 1
+
+    def num_params(self, tp: int = 1) -> int:
+        """Matrices and the upper bias are split; the bias after the reduction is on every rank."""
+        up = self.up_matrices * self.ffn_hidden
+        split = self.hidden * (up + self.ffn_hidden) + up * self.bias
+        return split // tp + self.hidden * self.bias
+
+    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+        """Up, activation, down. Moved values as published runs support them: 4 W f bytes per token forward and 7 W f
+        backward at two bytes a value, W = 2 if gated."""
+        tokens, ffn = batch * seq_len, self.ffn_hidden // tp
+        width = self.up_matrices * ffn
+        return (
+            Gemm(tokens, width, self.hidden),
+            Elementwise(forward_values=2.0 * tokens * width, backward_values=3.5 * tokens * width),
+            Gemm(tokens, self.hidden, ffn),
+        )
+
+    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+        """See `kept_per_column`."""
+        return Saved(values=batch * seq_len * kept_per_column(self.gated, stack) * self.ffn_hidden / tp)
+
+    def splits(self) -> tuple[Split, ...]:
+        """Columns."""
+        return (Split(SplitRule.FFN, "intermediate_size", self.ffn_hidden),)
+
+
+def kept_per_column(gated: bool, stack: SoftwareStack) -> int:
+    """Numbers kept per token and column: gate, activation, up and product if gated, else pre-activation and
+    activation; one fewer where activation and product are one kernel."""
+    if not gated:
+        return 2
+    return 3 if stack.mlp_activation_fused else 4

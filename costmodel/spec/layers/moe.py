@@ -1,0 +1,102 @@
+"""Mixture of experts: a router sends each token to some of many feed-forward networks (arXiv 2101.03961)."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from costmodel.spec.layers.kind import Kind
+from costmodel.spec.layers.mlp import Mlp, kept_per_column
+from costmodel.spec.operations import Elementwise, Gemm, GroupedGemm, Operation, Saved, Split, SplitRule
+from costmodel.spec.stack import SoftwareStack
+
+
+class Moe(Kind):
+    """Router, `num_experts` experts of `ffn_hidden` columns of which each token meets `experts_per_token`, and perhaps
+    a network that all tokens meet. Tensor parallel splits the columns of every expert."""
+
+    kind: Literal["moe"] = "moe"
+    hidden: int = Field(gt=0)
+    num_experts: int = Field(gt=0)
+    experts_per_token: int = Field(gt=0)
+    ffn_hidden: int = Field(gt=0)
+    gated: bool = True
+    bias: bool = False
+    router_bias: bool = False
+    shared: Mlp | None = None
+    """Network that every token meets: shared experts, or a dense network beside the experts."""
+    shared_gate: bool = False
+    """Whether a learned gate weighs what the shared network yields (Qwen 2 MoE)."""
+    other_params: int = Field(default=0, ge=0)
+    """Further small parameters (scales), on every tensor-parallel rank."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.experts_per_token > self.num_experts:
+            raise ValueError(f"experts_per_token {self.experts_per_token} is above num_experts {self.num_experts}")
+        if self.shared is not None and self.shared.hidden != self.hidden:
+            raise ValueError(f"shared.hidden {self.shared.hidden} is not hidden {self.hidden}")
+        return self
+
+    @property
+    def expert(self) -> Mlp:
+        """One routed expert."""
+        return Mlp(hidden=self.hidden, ffn_hidden=self.ffn_hidden, gated=self.gated, bias=self.bias)
+
+    @property
+    def _beside_experts(self) -> int:
+        """Parameters of router, gate and scales."""
+        router = self.num_experts * (self.hidden + self.router_bias)
+        return router + self.hidden * self.shared_gate + self.other_params
+
+    def num_params(self, tp: int = 1) -> int:
+        """Every rank holds a slice of each expert and the whole router."""
+        shared = 0 if self.shared is None else self.shared.num_params(tp)
+        return self._beside_experts + shared + self.num_experts * self.expert.num_params(tp)
+
+    def num_active_params(self) -> int:
+        """The experts that one token meets, the shared network and the router."""
+        shared = 0 if self.shared is None else self.shared.num_params()
+        return self._beside_experts + shared + self.experts_per_token * self.expert.num_params()
+
+    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+        """Router, shared network, then dispatch, grouped multiplications of the experts, and combination.
+
+        Tokens are copied once per expert they meet and read back weighted: 2 h values each way.
+        """
+        tokens = batch * seq_len
+        rows, ffn = tokens * self.experts_per_token, self.ffn_hidden // tp
+        width = self.expert.up_matrices * ffn
+        routing = Elementwise(
+            forward_values=4.0 * rows * self.hidden,
+            backward_values=4.0 * rows * self.hidden,
+            fp32_values_forward=3.0 * tokens * self.num_experts,
+            fp32_values_backward=3.0 * tokens * self.num_experts,
+        )
+        return (
+            Gemm(tokens, self.num_experts, self.hidden),
+            *(() if self.shared is None else self.shared.operations(batch, seq_len, tp)),
+            routing,
+            GroupedGemm(rows, width, self.hidden, self.num_experts),
+            Elementwise(forward_values=2.0 * rows * width, backward_values=3.5 * rows * width),
+            GroupedGemm(rows, self.hidden, ffn, self.num_experts),
+        )
+
+    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+        """The routed copies of the tokens and what the experts yield for each, their columns, router scores in fp32,
+        and the shared network's."""
+        tokens = batch * seq_len
+        rows = tokens * self.experts_per_token
+        columns = kept_per_column(self.gated, stack) * self.ffn_hidden / tp
+        routed = Saved(
+            values=rows * (2 * self.hidden + columns),
+            fp32_values=2.0 * tokens * self.num_experts,
+            int64_values=float(rows),
+        )
+        return routed if self.shared is None else routed + self.shared.saved(batch, seq_len, tp, stack)
+
+    def splits(self) -> tuple[Split, ...]:
+        """Columns of the experts and of the shared network."""
+        experts = (Split(SplitRule.FFN, "moe_intermediate_size", self.ffn_hidden),)
+        return experts if self.shared is None else experts + self.shared.splits()

@@ -1,0 +1,105 @@
+"""A model's config as a tree of keys: reads single values with their ranges, and remembers what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+from costmodel.errors import BadInputError
+
+MAX_SHOWN = 60
+"""Characters of a value in a message."""
+
+
+class Config:
+    """The keys of one object of a `config.json`. Nested objects share the list of assumptions and know their path."""
+
+    def __init__(self, data: Mapping[str, Any], where: str, architecture: str, path: str = "") -> None:
+        """`where` names the file in messages, `architecture` the class whose defaults count."""
+        self.data = data
+        self.where = where
+        self.architecture = architecture
+        self._path = path
+        self._assumptions: dict[str, None] = {}
+        self._sections: dict[str, Config] = {}
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was filled in, each a sentence, in the order it was first asked for."""
+        return tuple(self._assumptions)
+
+    def assume(self, sentence: str) -> None:
+        """Remember `sentence`; the same one is kept once."""
+        self._assumptions.setdefault(sentence)
+
+    def place(self, key: str) -> str:
+        """The key with its path inside the file, e.g. `text_config.hidden_size`."""
+        return f"{self._path}{key}"
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there with a value other than null."""
+        return self.data.get(key) is not None
+
+    def was_read(self, key: str) -> bool:
+        """Whether the object under `key` was asked for."""
+        return key in self._sections
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise BadInputError: the file, then `message`."""
+        raise BadInputError(f"{self.where}: {message}")
+
+    def section(self, key: str, default: Mapping[str, Any] | None = None) -> Config:
+        """The object under `key`; `default` where the key is missing or null. Raises BadInputError without one."""
+        if key not in self._sections:
+            value = self.data.get(key)
+            if value is None and default is not None:
+                value = default
+            if not isinstance(value, dict):
+                state = "missing" if key not in self.data else "null" if value is None else f"{shown(value)}"
+                self.fail(f"{self.place(key)} is {state}; an object with the keys of a model is needed")
+            section = Config(value, self.where, self.architecture, f"{self.place(key)}.")
+            section._assumptions = self._assumptions
+            self._sections[key] = section
+        return self._sections[key]
+
+    def integer(self, key: str, least: int, most: int) -> int:
+        """The whole number under `key`, which must be there and lie in `least..most`."""
+        value = self.data.get(key)
+        if value is None:
+            state = "null" if key in self.data else "missing"
+            self.fail(f"key {self.place(key)} is {state}; a whole number from {least} to {most} is needed")
+        if type(value) is not int or not least <= value <= most:
+            self.fail(f"{self.place(key)} is {shown(value)}, but must be a whole number from {least} to {most}")
+        return value
+
+    def boolean(self, key: str) -> bool:
+        """The switch under `key`, which must be there."""
+        value = self.data.get(key)
+        if not isinstance(value, bool):
+            self.fail(f"{self.place(key)} is {shown(value)}, but must be true or false")
+        return value
+
+    def word(self, key: str, known: Iterable[str]) -> str:
+        """The text under `key`, which must be there and one of `known`."""
+        value = self.data.get(key)
+        known = tuple(known)
+        if not isinstance(value, str) or value not in known:
+            self.fail(f"{self.place(key)} is {shown(value)}, but must be one of {', '.join(known)}")
+        return value
+
+    def items(self, key: str, length: int, what: str) -> list[Any]:
+        """The list under `key`, which must be there and have `length` entries, as many as `what` says."""
+        value = self.data.get(key)
+        if not isinstance(value, list):
+            self.fail(f"{self.place(key)} is {shown(value)}, but must be a list with {length} entries ({what})")
+        if len(value) != length:
+            self.fail(f"{self.place(key)} has {len(value)} entries, but {what} is {length}; they must be as many")
+        return value
+
+
+def shown(value: Any) -> str:
+    """A value in a message, cut where it is long."""
+    if value is None:
+        return "null"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."

@@ -1,0 +1,94 @@
+"""Says in words what a layer is, as a person who knows the field would."""
+
+from __future__ import annotations
+
+from costmodel import units
+from costmodel.spec import (
+    Attention,
+    Block,
+    Dense,
+    Embedding,
+    FinalNorm,
+    GatedDeltaNet,
+    Head,
+    LatentAttention,
+    Layer,
+    LightningAttention,
+    Mamba,
+    Mamba2,
+    Mlp,
+    Moe,
+    Stem,
+    Traced,
+)
+from costmodel.spec.layers.block import FeedForward, Mixer
+
+
+def describe_layer(layer: Layer) -> str:
+    """One layer in a phrase."""
+    match layer:
+        case Embedding():
+            tables = f", {layer.num_positions:,} positions" if layer.num_positions else ""
+            return f"{layer.vocab:,} tokens of width {layer.table_width or layer.hidden:,}{tables}"
+        case Stem():
+            return f"{len(layer.filters)} convolution{'s' * (len(layer.filters) > 1)} to width {layer.hidden:,}"
+        case FinalNorm():
+            return f"norm over {layer.hidden:,}"
+        case Dense():
+            return f"matrix {layer.hidden:,} x {layer.out:,}"
+        case Head():
+            return f"{layer.vocab:,} logits{' (table tied to the embedding)' if layer.tied else ''}"
+        case Traced():
+            return f"{layer.name} of width {layer.hidden:,}, known by tracing: {units.format_count(layer.params)}"
+        case Block():
+            parts = [_mixer(layer.mixer)] if layer.mixer is not None else []
+            if layer.cross_attention is not None:
+                parts.append(f"cross-attention with {_heads(layer.cross_attention)}")
+            if layer.feed_forward is not None:
+                parts.append(_feed_forward(layer.feed_forward))
+            return f"width {layer.hidden:,}: {', '.join(parts)}{' in parallel' if layer.parallel else ''}"
+
+
+def _mixer(mixer: Mixer) -> str:
+    match mixer:
+        case Attention():
+            words = _heads(mixer)
+            if mixer.window is not None:
+                words += f" over {'chunks' if mixer.chunked else 'a window'} of {mixer.window:,} tokens"
+            return words if mixer.causal else f"{words}, both ways"
+        case LatentAttention():
+            index = f", {mixer.index_topk:,} keys picked by an index" if mixer.index_topk else ""
+            return (
+                f"latent attention with {mixer.num_heads} heads of {mixer.qk_nope_head_dim} + "
+                f"{mixer.qk_rope_head_dim}, latent {mixer.kv_lora_rank}{index}"
+            )
+        case Mamba():
+            return f"Mamba with {mixer.inner:,} channels, state {mixer.state_size}"
+        case Mamba2():
+            return f"Mamba-2 with {mixer.num_heads} heads of {mixer.head_dim}, state {mixer.state_size}"
+        case GatedDeltaNet():
+            return (
+                f"gated delta net with {mixer.num_key_heads} key heads of {mixer.key_dim} and "
+                f"{mixer.num_value_heads} value heads of {mixer.value_dim}"
+            )
+        case LightningAttention():
+            return f"lightning attention with {mixer.num_heads} heads of {mixer.head_dim}"
+
+
+def _heads(attention: Attention) -> str:
+    shared = attention.num_kv_heads != attention.num_heads
+    groups = f", {attention.num_kv_heads} for keys and values" if shared else ""
+    return f"{attention.num_heads} heads of {attention.head_dim}{groups}"
+
+
+def _feed_forward(feed_forward: FeedForward) -> str:
+    match feed_forward:
+        case Mlp():
+            return f"{'gated ' if feed_forward.gated else ''}feed-forward {feed_forward.ffn_hidden:,}"
+        case Moe():
+            shared = feed_forward.shared
+            return (
+                f"{feed_forward.num_experts} experts of {feed_forward.ffn_hidden:,}, "
+                f"{feed_forward.experts_per_token} per token"
+                + (f", and {shared.ffn_hidden:,} for all tokens" if shared is not None else "")
+            )

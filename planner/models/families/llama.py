@@ -1,0 +1,115 @@
+"""Llama 1 to 3, and the plain decoders that differ from it in defaults only: Mistral, Qwen 2 and Qwen 3."""
+
+from __future__ import annotations
+
+from costmodel.spec import QkNorm
+from planner.models.config import Config
+from planner.models.families.parts import (
+    HEAD_DIM,
+    HEAD_SPLIT,
+    HEADS,
+    LAYERS,
+    UNTIED,
+    attention,
+    biased,
+    block,
+    decoder,
+    mlp,
+)
+from planner.models.family import Family
+from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, Word, tokens, width
+from planner.models.rope import check_rope
+
+ATTENTION_BIAS = Flag("attention_bias", default=False)
+MLP_BIAS = Flag("mlp_bias", default=False)
+KV_HEADS_OF_8 = Size("num_key_value_heads", default=8, null=HEADS)
+KV_HEADS_OF_32 = Size("num_key_value_heads", default=32, null=HEADS)
+HEAD_DIM_128 = width("head_dim", default=128, null=HEAD_SPLIT)
+
+LAYER_TYPES = ("full_attention", "sliding_attention")
+
+
+def rotates(config: Config) -> None:
+    """The angles of the rotary embedding can be computed."""
+    head_dim = HEAD_DIM.read(config, 0)
+    if head_dim % 2:
+        config.fail(f"head_dim is {head_dim}, but rotary position embeddings need an even one")
+    check_rope(config.data, head_dim, config.where)
+
+
+ACTIVATIONS = ("silu", "swish", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", "relu", "relu2")
+"""Element-wise functions without parameters of their own."""
+
+
+def activates(config: Config) -> None:
+    """The activation is one that is known."""
+    Word("hidden_act", default="silu", known=ACTIVATIONS).read(config, 0)
+
+
+def _qwen_layer_type(config: Config, layer: int) -> str:
+    """Windows begin at block max_window_layers."""
+    first = Size("max_window_layers", default=28, least=0).read(config, layer)
+    return "sliding_attention" if layer >= first else "full_attention"
+
+
+QWEN_WINDOW = Choose(
+    Flag("use_sliding_window", default=False),
+    {
+        False: None,
+        True: Choose(
+            PerLayer("layer_types", LAYERS, LAYER_TYPES, default=Computed(_qwen_layer_type)),
+            {"full_attention": None, "sliding_attention": tokens("sliding_window", default=4096, null=None)},
+        ),
+    },
+)
+"""Windows are off unless switched on."""
+
+FAMILIES = (
+    Family(
+        "LlamaForCausalLM",
+        "llama",
+        decoder(
+            block(attention(**biased(ATTENTION_BIAS), output_bias=ATTENTION_BIAS), mlp(bias=MLP_BIAS)), tied=UNTIED
+        ),
+        checks=(rotates, activates),
+    ),
+    Family(
+        "MistralForCausalLM",
+        "mistral",
+        decoder(
+            block(
+                attention(num_kv_heads=KV_HEADS_OF_8, window=tokens("sliding_window", default=4096, null=None)), mlp()
+            ),
+            tied=UNTIED,
+        ),
+        checks=(rotates, activates),
+    ),
+    Family(
+        "Qwen2ForCausalLM",
+        "qwen2",
+        decoder(
+            block(attention(num_kv_heads=KV_HEADS_OF_32, head_dim=HEAD_DIM, window=QWEN_WINDOW, **biased(True)), mlp()),
+            tied=UNTIED,
+        ),
+        checks=(rotates, activates),
+    ),
+    Family(
+        "Qwen3ForCausalLM",
+        "qwen3",
+        decoder(
+            block(
+                attention(
+                    num_kv_heads=KV_HEADS_OF_32,
+                    head_dim=HEAD_DIM_128,
+                    window=QWEN_WINDOW,
+                    qk_norm=QkNorm.HEAD,
+                    output_bias=ATTENTION_BIAS,
+                    **biased(ATTENTION_BIAS),
+                ),
+                mlp(),
+            ),
+            tied=UNTIED,
+        ),
+        checks=(rotates, activates),
+    ),
+)
