@@ -92,20 +92,19 @@ class Block(Kind):
             backward_values=(4 * self.num_norms + 4 * halves) * values,
         )
         inner = (operation for part in self.parts for operation in part.operations(batch, seq_len, tp))
-        return (around, *inner, *self._layer_input_operations(batch * seq_len / tp))
+        return (around, *inner, *self._layer_input_operations(-(-batch * seq_len // tp)))
 
-    def _layer_input_operations(self, tokens: float) -> tuple[Operation, ...]:
-        """Gate, product, projection and a residual, for a slice of the sequence."""
+    def _layer_input_operations(self, tokens: int) -> tuple[Operation, ...]:
+        """Gate, product, projection and a residual, for `tokens` of a slice of the sequence."""
         if not self.layer_input:
             return ()
-        rows = -int(-tokens // 1)
         return (
-            Gemm(rows, self.layer_input, self.hidden),
+            Gemm(tokens, self.layer_input, self.hidden),
             Elementwise(
-                forward_values=tokens * (3 * self.hidden + 4 * self.layer_input),
-                backward_values=tokens * (4 * self.hidden + 6 * self.layer_input),
+                forward_values=float(tokens) * (3 * self.hidden + 4 * self.layer_input),
+                backward_values=float(tokens) * (4 * self.hidden + 6 * self.layer_input),
             ),
-            Gemm(rows, self.hidden, self.layer_input),
+            Gemm(tokens, self.hidden, self.layer_input),
         )
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:

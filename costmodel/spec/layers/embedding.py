@@ -41,7 +41,8 @@ class Embedding(Kind):
         widening = 0 if self.table_width is None else width * self.hidden
         norm = 0 if self.norm is None else self.norm.num_params(self.hidden)
         layer_inputs = self.layer_input_width * (-(-self.layer_input_vocab // tp) + self.hidden)
-        return table + widening + layer_inputs + (self.num_positions + self.num_types) * self.hidden + norm + self.other_params
+        others = (self.num_positions + self.num_types) * self.hidden
+        return table + widening + layer_inputs + others + norm + self.other_params
 
     def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
         """The rows are read and written forward, read and scattered backward; once more for each further table and for
