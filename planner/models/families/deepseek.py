@@ -10,6 +10,7 @@ from typing import Any
 
 from costmodel.spec import LatentAttention
 from planner.models.config import Config
+from planner.models.families.checks import Activation, Rotation
 from planner.models.families.experts import (
     NUM_PREDICTED,
     ROUTED,
@@ -25,9 +26,8 @@ from planner.models.families.experts import (
     shared_experts,
     unread,
 )
-from planner.models.families.llama import ATTENTION_BIAS, MLP_BIAS, activates
+from planner.models.families.llama import ATTENTION_BIAS, MLP_BIAS
 from planner.models.families.parts import FFN, HEAD_SPLIT, HEADS, HIDDEN, LAYERS, UNTIED, block, decoder, mlp
-from planner.models.families.rotary import rotates
 from planner.models.family import Family
 from planner.models.keys import Computed, Part, PerLayer, Size, layers, part, width
 
@@ -91,7 +91,7 @@ def latent_checks(attention: Part, num_experts: Size) -> tuple[Callable[[Config]
             )
 
     rope = attention.fields["qk_rope_head_dim"]
-    return (head_dims_add_up, rotates(rope), activates, groups_divide(num_experts), kv_heads_divide, in_range(FFN))
+    return (head_dims_add_up, Rotation(rope), Activation(), groups_divide(num_experts), kv_heads_divide, in_range(FFN))
 
 
 def attend_alike(*known: str) -> Callable[[Config], None]:

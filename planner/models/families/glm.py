@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from costmodel.spec import QkNorm
 from planner.models.config import Config, shown
+from planner.models.families.checks import Activation, Rotation
 from planner.models.families.deepseek import (
     INDEXED,
     SHARED,
@@ -28,7 +29,7 @@ from planner.models.families.experts import (
     shared_experts,
     unread,
 )
-from planner.models.families.llama import ATTENTION_BIAS, HEAD_DIM_128, KV_HEADS_OF_8, activates
+from planner.models.families.llama import ATTENTION_BIAS, HEAD_DIM_128, KV_HEADS_OF_8
 from planner.models.families.parts import (
     FFN,
     HEAD_DIM,
@@ -41,7 +42,6 @@ from planner.models.families.parts import (
     decoder,
     mlp,
 )
-from planner.models.families.rotary import rotates
 from planner.models.family import Family
 from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, layers, width
 
@@ -108,13 +108,13 @@ FAMILIES = (
         "GlmForCausalLM",
         "glm",
         decoder(block(DENSE_ATTENTION, mlp()), tied=UNTIED),
-        checks=(rotates(HEAD_DIM_128, HALF), activates),
+        checks=(Rotation(HEAD_DIM_128, default=HALF), Activation()),
     ),
     Family(
         "Glm4ForCausalLM",
         "glm4",
         decoder(block(DENSE_ATTENTION, mlp(), num_norms=4), tied=UNTIED),
-        checks=(rotates(HEAD_DIM_128, HALF), activates),
+        checks=(Rotation(HEAD_DIM_128, default=HALF), Activation()),
     ),
     Family(
         "Glm4MoeForCausalLM",
@@ -127,7 +127,7 @@ FAMILIES = (
             tied=UNTIED,
         ),
         mtp=(Prediction(block(MOE_ATTENTION, EXPERTS), NUM_PREDICTED),),
-        checks=(rotates(HEAD_DIM, HALF), activates, groups_divide(ROUTED), in_range(FFN)),
+        checks=(Rotation(HEAD_DIM, default=HALF), Activation(), groups_divide(ROUTED), in_range(FFN)),
     ),
     Family(
         "Glm4MoeLiteForCausalLM",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from costmodel.spec import Norm, QkNorm
 from planner.models.config import Config, shown
+from planner.models.families.checks import Activation, Rotation
 from planner.models.families.experts import LOCAL, IfAny, experts
-from planner.models.families.llama import ATTENTION_BIAS, KV_HEADS_OF_8, activates
+from planner.models.families.llama import ATTENTION_BIAS, KV_HEADS_OF_8
 from planner.models.families.parts import (
     FFN,
     HEAD_DIM,
@@ -17,7 +18,6 @@ from planner.models.families.parts import (
     decoder,
     mlp,
 )
-from planner.models.families.rotary import rotates
 from planner.models.family import Family
 from planner.models.keys import Flag, Size, tokens, width
 
@@ -54,7 +54,7 @@ FAMILIES = (
         decoder(
             block(attention(num_kv_heads=KV_HEADS_OF_8, window=WINDOW), experts(LOCAL, ffn_hidden=FFN)), tied=UNTIED
         ),
-        checks=(rotates(HEAD_DIM), activates),
+        checks=(Rotation(HEAD_DIM), Activation()),
     ),
     Family(
         "PhimoeForCausalLM",
@@ -69,7 +69,7 @@ FAMILIES = (
             norm=Norm.LAYER,
             bias=Flag("lm_head_bias", default=False),
         ),
-        checks=(rotates(HEAD_DIM), _scales_angles, activates),
+        checks=(Rotation(HEAD_DIM), _scales_angles, Activation()),
     ),
     Family(
         "OlmoeForCausalLM",
@@ -81,13 +81,13 @@ FAMILIES = (
             ),
             tied=UNTIED,
         ),
-        checks=(_norms_fit, rotates(HEAD_DIM), activates),
+        checks=(_norms_fit, Rotation(HEAD_DIM), Activation()),
     ),
     Family(
         "GraniteMoeForCausalLM",
         "granitemoe",
         decoder(block(attention(**BIASES), experts(GRANITE_EXPERTS, ffn_hidden=FFN)), tied=UNTIED),
-        checks=(rotates(HEAD_DIM), activates),
+        checks=(Rotation(HEAD_DIM), Activation()),
     ),
     Family(
         "GraniteMoeSharedForCausalLM",
@@ -99,6 +99,6 @@ FAMILIES = (
             ),
             tied=UNTIED,
         ),
-        checks=(rotates(HEAD_DIM), activates),
+        checks=(Rotation(HEAD_DIM), Activation()),
     ),
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from costmodel.spec import GatedDeltaNet, QkNorm
 from planner.models.config import Config
+from planner.models.families.checks import Activation, Rotation
 from planner.models.families.experts import (
     NUM_EXPERTS,
     Prediction,
@@ -20,7 +21,7 @@ from planner.models.families.experts import (
     listed_blocks,
     window,
 )
-from planner.models.families.llama import ATTENTION_BIAS, LAYER_TYPES, activates
+from planner.models.families.llama import ATTENTION_BIAS, LAYER_TYPES
 from planner.models.families.parts import (
     FFN,
     HEAD_DIM,
@@ -35,7 +36,6 @@ from planner.models.families.parts import (
     decoder,
     mlp,
 )
-from planner.models.families.rotary import rotates
 from planner.models.family import Family
 from planner.models.keys import MAX_LAYERS, Choose, Computed, Flag, Part, PerLayer, Size, layers, part, tokens, width
 
@@ -155,8 +155,12 @@ QWEN3_5_MTP = (_prediction(4, mlp()),)
 QWEN3_5_MOE_TEXT = decoder(block(_hybrid(2), _shared()), tied=UNTIED)
 QWEN3_5_MOE_MTP = (_prediction(2, _shared()),)
 
-TEXT_CHECKS: tuple[Callable[[Config], None], ...] = (rotates(HEAD_DIM), activates, in_range(FFN))
-HYBRID_CHECKS: tuple[Callable[[Config], None], ...] = (rotates(NEXT_HEAD_DIM, 0.25), activates, in_range(FFN))
+TEXT_CHECKS: tuple[Callable[[Config], None], ...] = (Rotation(HEAD_DIM), Activation(), in_range(FFN))
+HYBRID_CHECKS: tuple[Callable[[Config], None], ...] = (
+    Rotation(NEXT_HEAD_DIM, default=0.25),
+    Activation(),
+    in_range(FFN),
+)
 """Of attention and of gated delta nets; each reads the object that holds the keys of the text."""
 
 FAMILIES = (
