@@ -74,6 +74,6 @@ def stem(where: ModelPart, num_tokens: Any, filters: Any, **fields: Any) -> One:
     )
 
 
-def last_norm(where: ModelPart, num_tokens: Any, norm: Norm = Norm.LAYER) -> One:
+def last_norm(where: ModelPart, num_tokens: Any, norm: Norm = Norm.LAYER, hidden: Size = HIDDEN) -> One:
     """The norm at the end of a tower."""
-    return One(where, part(FinalNorm, hidden=HIDDEN, norm=norm), num_tokens=num_tokens)
+    return One(where, part(FinalNorm, hidden=hidden, norm=norm), num_tokens=num_tokens)
