@@ -62,8 +62,8 @@ def test_a_block_has_the_flop_of_its_projections(
     # of which a rank has 1 / tp; 2 FLOP a token and weight forward, 4 backward (the counter leaves out the kernel of
     # attention on CPU).
     projections = 2 * 16 * micro_batch * 10240 // tp
-    assert flop["dense_block", tp, micro_batch, "forward"] == projections
-    assert flop["dense_block", tp, micro_batch, "backward"] == 2 * projections
+    assert flop["block", tp, micro_batch, "forward"] == projections
+    assert flop["block", tp, micro_batch, "backward"] == 2 * projections
 
 
 @pytest.mark.parametrize("micro_batch", [1, 8])

@@ -9,7 +9,7 @@ import pytest
 import torch
 from small_layers import SmallLayers
 
-from costmodel.spec import Collective, DenseBlock, DeviceKind, LayerSample, LinkKind, Precision, Profile, Source, Spread
+from costmodel.spec import Block, Collective, DeviceKind, LayerSample, LinkKind, Precision, Profile, Source, Spread
 from executor.ranks import run_ranks
 from profiler.contract import ProfileRequest
 from profiler.measure import measure, noise_warning
@@ -27,7 +27,7 @@ def sample(profile: Profile, kind: str, tp: int, micro_batch: int) -> LayerSampl
 
 def test_every_layer_is_there_once(measured: Measured) -> None:
     keys = [(item.layer.kind, item.tp, item.micro_batch) for item in measured.profile.layers]
-    assert sorted(keys) == sorted(product(("embedding", "dense_block", "head"), (1, 2), (1, 8)))
+    assert sorted(keys) == sorted(product(("embedding", "block", "head"), (1, 2), (1, 8)))
     assert all(item.seq_len == 64 and item.precision is Precision.FP32 for item in measured.profile.layers)
     assert all(item.forward.num_samples >= 5 for item in measured.profile.layers)
 
@@ -50,14 +50,14 @@ def test_the_optimizer_steps_over_shares_of_the_model(measured: Measured) -> Non
 @pytest.mark.parametrize("tp", [1, 2])
 def test_saved_bytes_of_a_block_are_those_counted_by_hand(measured: Measured, micro_batch: int, tp: int) -> None:
     block = measured.request.model.blocks[0]
-    assert isinstance(block, DenseBlock)
+    assert isinstance(block, Block)
     tokens = micro_batch * 64
     # Values of a token that the block keeps. Of the whole width 64: for each of two norms its input, the normalised
     # input before the weight, and the output. Share of a rank: query, key, value and attention's output (64 / tp each);
     # gate, silu(gate), up and their product (192 / tp each). Beside them one number for each norm (its root) and one
     # for each head (attention's logarithm of sums).
     per_token = 2 * 3 * 64 + 4 * 64 // tp + 4 * 192 // tp + 2 + 4 // tp
-    assert sample(measured.profile, "dense_block", tp, micro_batch).saved_bytes == 4 * per_token * tokens
+    assert sample(measured.profile, "block", tp, micro_batch).saved_bytes == 4 * per_token * tokens
 
 
 def test_saved_bytes_of_the_embedding_are_its_token_ids(measured: Measured) -> None:

@@ -47,9 +47,9 @@ def never(*_: object, **__: object) -> Any:
         ({"tp_degrees": (1, 1)}, r"tp_degrees is \(1, 1\)"),
         ({"tp_degrees": (4,)}, r"tp degree 4 does not divide the 2 ranks"),
         ({"num_ranks": 3, "tp_degrees": (1, 2)}, r"tp degree 2 does not divide the 3 ranks"),
-        ({"num_ranks": 3, "tp_degrees": (3,)}, r"tp degree 3 does not divide num_heads 4 of small"),
-        ({"model": small_model(ffn_hidden=63)}, r"tp degree 2 does not divide ffn_hidden 63"),
-        ({"model": small_model(vocab=97)}, r"tp degree 2 does not divide vocab 97"),
+        ({"num_ranks": 3, "tp_degrees": (3,)}, r"tp degree 3 does not divide num_attention_heads 4 of small"),
+        ({"model": small_model(ffn_hidden=63)}, r"tp degree 2 does not divide intermediate_size 63"),
+        ({"model": small_model(vocab=97)}, r"tp degree 2 does not divide vocab_size 97"),
     ],
 )
 def test_a_bad_request_is_refused(changes: dict[str, Any], sentence: str) -> None:
