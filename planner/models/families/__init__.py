@@ -10,6 +10,8 @@ from planner.models.families import (
     dbrx,
     deepseek,
     falcon,
+    gemma,
+    gemma4,
     glm,
     gpt2,
     gpt_neox,
@@ -23,6 +25,7 @@ from planner.models.families import (
     opt,
     phi,
     qwen_moe,
+    qwen_vl,
     starcoder2,
     t5,
     vit,
@@ -32,6 +35,8 @@ from planner.models.family import Family
 
 FAMILIES: tuple[Family, ...] = (
     *llama.FAMILIES,
+    *gemma4.FAMILIES,
+    *gemma.FAMILIES,
     *gpt2.FAMILIES,
     *starcoder2.FAMILIES,
     *phi.FAMILIES,
@@ -55,5 +60,6 @@ FAMILIES: tuple[Family, ...] = (
     *dbrx.FAMILIES,
     *llama4.FAMILIES,
     *mimo.FAMILIES,
+    *qwen_vl.FAMILIES,
 )
 """Where a config names no class, the first family of its model_type counts."""

@@ -1,0 +1,121 @@
+"""Gemma 1 to 3: free head width, GELU gates, tables tied; norms behind each half from 2 on, windows in most blocks.
+
+The layers of Gemma 3's text model also stand inside a multimodal config, so they are a tuple of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from costmodel.spec import FinalNorm, Norm, QkNorm
+from costmodel.spec import Part as ModelPart
+from planner.models.config import Config
+from planner.models.families.checks import LAYER_TYPES, Activation, Rotation
+from planner.models.families.parts import (
+    HEAD_SPLIT,
+    HEADS,
+    HIDDEN,
+    LAYERS,
+    TIED,
+    attention,
+    biased,
+    block,
+    decoder,
+    mlp,
+)
+from planner.models.family import Family, One
+from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, part, tokens, width
+
+HEAD_DIM = width("head_dim", default=256)
+BIAS = Flag("attention_bias", default=False)
+BOTH_WAYS = Flag("use_bidirectional_attention", default=False)
+CAUSAL = Choose(BOTH_WAYS, {True: False, False: True})
+"""Embedding models see the tokens that follow, too."""
+WINDOW = tokens("sliding_window", default=4096, null=None)
+GELU = "gelu_pytorch_tanh"
+
+
+def heads_divide(config: Config) -> None:
+    """Gemma 2 and 3 refuse heads that do not divide the width, although they take head_dim from its own key."""
+    HEAD_SPLIT.read(config, 0)
+
+
+def _every_other(_config: Config, layer: int) -> str:
+    """Windows in the first block, and in every second one from there."""
+    return "full_attention" if layer % 2 else "sliding_attention"
+
+
+def _all_but_every_sixth(config: Config, layer: int) -> str:
+    """Windows in all blocks but the last of each group, which sees the whole sequence."""
+    period = Size("sliding_window_pattern", default=6, null=6).read(config, layer)
+    return "sliding_attention" if (layer + 1) % period else "full_attention"
+
+
+def _window_of_gemma3(config: Config, layer: int) -> int | None:
+    """A window that reaches both ways is half as long on each side."""
+    window: int | None = WINDOW.read(config, layer)
+    return window if window is None or not BOTH_WAYS.read(config, layer) else window // 2 + 1
+
+
+def heads(**changes: Any) -> Any:
+    """Attention with one switch for all biases."""
+    return attention(head_dim=HEAD_DIM, output_bias=BIAS, **biased(BIAS), **changes)
+
+
+def windowed(window: Any, layer_type: Any) -> Choose:
+    """`window` in the blocks that have one."""
+    types = PerLayer("layer_types", LAYERS, LAYER_TYPES, default=Computed(layer_type))
+    return Choose(types, {"full_attention": None, "sliding_attention": window})
+
+
+KV_HEADS_OF_4 = Size("num_key_value_heads", default=4, null=HEADS)
+
+GEMMA3_TEXT = decoder(
+    block(
+        heads(
+            num_kv_heads=KV_HEADS_OF_4,
+            qk_norm=QkNorm.HEAD,
+            causal=CAUSAL,
+            window=windowed(Computed(_window_of_gemma3), _all_but_every_sixth),
+        ),
+        mlp(),
+        num_norms=4,
+    ),
+    tied=TIED,
+)
+GEMMA3_CHECKS = (heads_divide, Rotation(HEAD_DIM), Activation("hidden_activation", GELU))
+
+FAMILIES = (
+    Family(
+        "GemmaForCausalLM",
+        "gemma",
+        decoder(
+            block(
+                heads(num_kv_heads=Size("num_key_value_heads", default=16, null=HEADS), causal=CAUSAL),
+                mlp(),
+            ),
+            tied=TIED,
+        ),
+        checks=(Rotation(HEAD_DIM), Activation(default=GELU)),
+    ),
+    Family(
+        "Gemma2ForCausalLM",
+        "gemma2",
+        decoder(
+            block(
+                heads(num_kv_heads=KV_HEADS_OF_4, causal=CAUSAL, window=windowed(WINDOW, _every_other)),
+                mlp(),
+                num_norms=4,
+            ),
+            tied=TIED,
+        ),
+        checks=(heads_divide, Rotation(HEAD_DIM), Activation("hidden_activation", GELU)),
+    ),
+    Family("Gemma3ForCausalLM", "gemma3_text", GEMMA3_TEXT, checks=GEMMA3_CHECKS),
+    Family(
+        "Gemma3TextModel",
+        "gemma3_text",
+        (*GEMMA3_TEXT[:-1], One(ModelPart.HEAD, part(FinalNorm, hidden=HIDDEN, norm=Norm.RMS))),
+        checks=GEMMA3_CHECKS,
+    ),
+)
