@@ -11,6 +11,7 @@ from costmodel.spec import (
     FinalNorm,
     GatedDeltaNet,
     Head,
+    KimiDeltaAttention,
     LatentAttention,
     Layer,
     LightningAttention,
@@ -71,6 +72,8 @@ def _mixer(mixer: Mixer) -> str:
                 f"gated delta net with {mixer.num_key_heads} key heads of {mixer.key_dim} and "
                 f"{mixer.num_value_heads} value heads of {mixer.value_dim}"
             )
+        case KimiDeltaAttention():
+            return f"Kimi delta attention with {mixer.num_heads} heads of {mixer.head_dim}"
         case LightningAttention():
             return f"lightning attention with {mixer.num_heads} heads of {mixer.head_dim}"
 

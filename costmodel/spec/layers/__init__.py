@@ -17,6 +17,7 @@ from costmodel.spec.layers.embedding import Embedding
 from costmodel.spec.layers.final_norm import FinalNorm
 from costmodel.spec.layers.gated_delta_net import GatedDeltaNet
 from costmodel.spec.layers.head import Head
+from costmodel.spec.layers.kimi_delta_attention import KimiDeltaAttention
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.latent_attention import LatentAttention
 from costmodel.spec.layers.lightning_attention import LightningAttention
@@ -40,6 +41,7 @@ __all__ = [
     "FinalNorm",
     "GatedDeltaNet",
     "Head",
+    "KimiDeltaAttention",
     "Kind",
     "LatentAttention",
     "Layer",

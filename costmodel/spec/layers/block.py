@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from costmodel.spec.layers.attention import Attention
 from costmodel.spec.layers.gated_delta_net import GatedDeltaNet
+from costmodel.spec.layers.kimi_delta_attention import KimiDeltaAttention
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.latent_attention import LatentAttention
 from costmodel.spec.layers.lightning_attention import LightningAttention
@@ -20,7 +21,8 @@ from costmodel.spec.operations import Elementwise, Gemm, Operation, Saved, Split
 from costmodel.spec.stack import SoftwareStack
 
 Mixer = Annotated[
-    Attention | LatentAttention | Mamba | Mamba2 | GatedDeltaNet | LightningAttention, Field(discriminator="kind")
+    Attention | LatentAttention | Mamba | Mamba2 | GatedDeltaNet | KimiDeltaAttention | LightningAttention,
+    Field(discriminator="kind"),
 ]
 FeedForward = Annotated[Mlp | Moe, Field(discriminator="kind")]
 
