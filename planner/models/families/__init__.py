@@ -16,6 +16,7 @@ from planner.models.families import (
     gpt2,
     gpt_neox,
     gpt_oss,
+    kimi,
     llama,
     llama4,
     mimo,
@@ -61,5 +62,6 @@ FAMILIES: tuple[Family, ...] = (
     *llama4.FAMILIES,
     *mimo.FAMILIES,
     *qwen_vl.FAMILIES,
+    *kimi.FAMILIES,
 )
 """Where a config names no class, the first family of its model_type counts."""

@@ -20,6 +20,7 @@ LOCAL = Size("num_local_experts", aliases=("num_experts",))
 NUM_EXPERTS = Size("num_experts", aliases=("num_local_experts",))
 NUM_PREDICTED = Size("num_nextn_predict_layers", default=None, aliases=("num_mtp_layers",), least=0, most=MAX_LAYERS)
 """Tokens that are predicted beyond the next one."""
+NUM_GROUPS = Size("n_group", default=None)
 
 
 def experts(num_experts: Source, **changes: Any) -> Part:
@@ -150,20 +151,19 @@ def unread(key: str, *usual: Any) -> Callable[[Config], None]:
     return tell
 
 
-def groups_divide(num_experts: Size) -> Callable[[Config], None]:
+def groups_divide(num_experts: Size, groups_key: Size = NUM_GROUPS) -> Callable[[Config], None]:
     """A check that the groups that experts are picked by are equal, and no more are picked than there are."""
 
     def check(config: Config) -> None:
-        count = num_experts.read(config, 0)
-        groups = Size("n_group", default=None).read(config, 0)
+        count, groups = num_experts.read(config, 0), groups_key.read(config, 0)
         picked = Size("topk_group", default=None).read(config, 0)
+        place = config.place(groups_key.name)
         if groups is not None and count % groups:
             config.fail(
-                f"{config.place('n_group')} = {groups} does not divide {config.place(num_experts.name)} = {count}; "
-                "give sizes that divide"
+                f"{place} = {groups} does not divide {config.place(num_experts.name)} = {count}; give sizes that divide"
             )
         if groups is not None and picked is not None and picked > groups:
-            config.fail(f"{config.place('topk_group')} is {picked}, but {config.place('n_group')} is only {groups}")
+            config.fail(f"{config.place('topk_group')} is {picked}, but {place} is only {groups}")
 
     return check
 

@@ -87,9 +87,9 @@ def _indexer(config: Config, layer: int) -> str:
                 "(F or S in a text)"
             )
         return str(kind)
-    every = layers("index_topk_freq", default=1, least=0).read(config, layer)
-    offset = layers("index_skip_topk_offset", default=2, least=0).read(config, layer)
-    return "shared" if max(layer - offset + 1, 0) % max(every, 1) else "full"
+    every = layers("index_topk_freq", default=None, least=0).read(config, layer) or 1
+    offset = layers("index_skip_topk_offset", default=None, least=0).read(config, layer)
+    return "shared" if max(layer - (2 if offset is None else offset) + 1, 0) % every else "full"
 
 
 INDEXER_TYPES = PerLayer("indexer_types", LAYERS, ("full", "shared"), default=Computed(_indexer))
