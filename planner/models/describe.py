@@ -43,6 +43,8 @@ def describe_layer(layer: Layer) -> str:
             return f"{layer.name} of width {layer.hidden:,}, known by tracing: {units.format_count(layer.params)}"
         case Block():
             parts = [_mixer(layer.mixer)] if layer.mixer is not None else []
+            if layer.beside is not None:
+                parts.append(f"beside it {_mixer(layer.beside)}")
             if layer.cross_attention is not None:
                 parts.append(f"cross-attention with {_heads(layer.cross_attention)}")
             if layer.feed_forward is not None:

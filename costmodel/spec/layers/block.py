@@ -36,6 +36,8 @@ class Block(Kind):
     kind: Literal["block"] = "block"
     hidden: int = Field(gt=0)
     mixer: Mixer | None = None
+    beside: Mixer | None = None
+    """A second mixer, which works on the same input as the first; their results are added (Falcon-H1)."""
     cross_attention: Attention | None = None
     feed_forward: FeedForward | None = None
     norm: Norm = Norm.RMS
@@ -53,6 +55,8 @@ class Block(Kind):
     def _check(self) -> Self:
         if not self.parts:
             raise ValueError("a block needs a mixer, a cross-attention or a feed-forward network")
+        if self.beside is not None and self.mixer is None:
+            raise ValueError("a mixer beside another needs the other")
         for part in self.parts:
             if part.hidden != self.hidden:
                 raise ValueError(f"{part.kind} has hidden {part.hidden}, but its block {self.hidden}")
@@ -60,13 +64,14 @@ class Block(Kind):
 
     @property
     def parts(self) -> tuple[Mixer | FeedForward, ...]:
-        """Mixer, cross-attention and feed-forward network, those there are."""
-        return tuple(part for part in (self.mixer, self.cross_attention, self.feed_forward) if part is not None)
+        """Mixers, cross-attention and feed-forward network, those there are."""
+        parts = (self.mixer, self.beside, self.cross_attention, self.feed_forward)
+        return tuple(part for part in parts if part is not None)
 
     @property
     def num_half_blocks(self) -> int:
         """How often the residual stream is read and added to."""
-        return 1 if self.parallel else len(self.parts)
+        return 1 if self.parallel else len(self.parts) - (self.beside is not None)
 
     @property
     def _beside_parts(self) -> int:

@@ -26,6 +26,9 @@ class Mamba2(Kind):
     conv_kernel: int = Field(gt=0)
     chunk_size: int = Field(gt=0)
     bias: bool = False
+    """Of the projections in and out."""
+    output_bias: bool | None = None
+    """Of the projection out, where it is not `bias`."""
     conv_bias: bool = True
     gated_norm: bool = True
     """Whether the output is normalised before it is projected."""
@@ -56,7 +59,8 @@ class Mamba2(Kind):
         split = self.hidden * (self.projected_width + self.inner) + self.projected_width * self.bias
         split += self.conv_width * (self.conv_kernel + self.conv_bias)
         split += 3 * self.num_heads + self.inner * self.gated_norm  # A, D and the time step's bias; norm
-        return split // tp + self.hidden * self.bias
+        output_bias = self.bias if self.output_bias is None else self.output_bias
+        return split // tp + self.hidden * output_bias
 
     def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
         """Projections, convolution, and the chunked scan as four multiplications (arXiv 2405.21060, section 6).

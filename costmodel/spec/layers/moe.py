@@ -24,6 +24,9 @@ class Moe(Kind):
     gated: bool = True
     bias: bool = False
     router_bias: bool = False
+    latent: int | None = Field(default=None, gt=0)
+    """Width that a projection without bias narrows tokens to for the routed experts, and another widens from
+    (Nemotron 3)."""
     shared: Mlp | None = None
     """Network that every token meets: shared experts, or a dense network beside the experts."""
     shared_gate: bool = False
@@ -40,15 +43,21 @@ class Moe(Kind):
         return self
 
     @property
+    def routed_width(self) -> int:
+        """Width of a token as the routed experts meet it."""
+        return self.latent or self.hidden
+
+    @property
     def expert(self) -> Mlp:
         """One routed expert."""
-        return Mlp(hidden=self.hidden, ffn_hidden=self.ffn_hidden, gated=self.gated, bias=self.bias)
+        return Mlp(hidden=self.routed_width, ffn_hidden=self.ffn_hidden, gated=self.gated, bias=self.bias)
 
     @property
     def _beside_experts(self) -> int:
-        """Parameters of router, gate and scales."""
+        """Parameters of router, projections around the experts, gate and scales."""
         router = self.num_experts * (self.hidden + self.router_bias)
-        return router + self.hidden * self.shared_gate + self.other_params
+        projections = 2 * self.hidden * (self.latent or 0)
+        return router + projections + self.hidden * self.shared_gate + self.other_params
 
     def num_params(self, tp: int = 1) -> int:
         """Every rank holds a slice of each expert and the whole router."""
@@ -63,24 +72,26 @@ class Moe(Kind):
     def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
         """Router, shared network, then dispatch, grouped multiplications of the experts, and combination.
 
-        Tokens are copied once per expert they meet and read back weighted: 2 h values each way.
+        Tokens are copied once per expert they meet and read back weighted: twice their width each way.
         """
         tokens = batch * seq_len
         rows, ffn = tokens * self.experts_per_token, self.ffn_hidden // tp
         width = self.expert.up_matrices * ffn
         routing = Elementwise(
-            forward_values=4.0 * rows * self.hidden,
-            backward_values=4.0 * rows * self.hidden,
+            forward_values=4.0 * rows * self.routed_width,
+            backward_values=4.0 * rows * self.routed_width,
             fp32_values_forward=3.0 * tokens * self.num_experts,
             fp32_values_backward=3.0 * tokens * self.num_experts,
         )
         return (
             Gemm(tokens, self.num_experts, self.hidden),
             *(() if self.shared is None else self.shared.operations(batch, seq_len, tp)),
+            *(() if self.latent is None else (Gemm(tokens, self.latent, self.hidden),)),
             routing,
-            GroupedGemm(rows, width, self.hidden, self.num_experts),
+            GroupedGemm(rows, width, self.routed_width, self.num_experts),
             Elementwise(forward_values=2.0 * rows * width, backward_values=3.5 * rows * width),
-            GroupedGemm(rows, self.hidden, ffn, self.num_experts),
+            GroupedGemm(rows, self.routed_width, ffn, self.num_experts),
+            *(() if self.latent is None else (Gemm(tokens, self.hidden, self.latent),)),
         )
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
@@ -90,7 +101,7 @@ class Moe(Kind):
         rows = tokens * self.experts_per_token
         columns = kept_per_column(self.gated, stack) * self.ffn_hidden / tp
         routed = Saved(
-            values=rows * (2 * self.hidden + columns),
+            values=rows * (2 * self.routed_width + columns) + 2.0 * tokens * (self.latent or 0),
             fp32_values=2.0 * tokens * self.num_experts,
             int64_values=float(rows),
         )
