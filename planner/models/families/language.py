@@ -10,9 +10,10 @@ from planner.models.config import Config, shown
 from planner.models.families.encoder_parts import PARAMETER_FREE
 from planner.models.families.parts import UNTIED
 from planner.models.family import Family
-from planner.models.keys import MAX_WIDTH, Computed, Source, Word
+from planner.models.keys import MAX_WIDTH, Computed, Source, Word, value_of
 
 ONE_IMAGE = "Each sequence is taken to hold one image."
+ONE_IMAGE_BOTH_WAYS = f"{ONE_IMAGE[:-1]}, whose tokens see each other both ways; attention is counted as causal."
 ONE_WINDOW = "Each sequence is taken to hold one window of sound."
 """What models of several senses assume about their input."""
 
@@ -36,7 +37,7 @@ class Language:
     families: Mapping[str, Family]
     default: str
     """The model_type where text_config has none."""
-    tied: Source = UNTIED
+    tied: Source | bool = UNTIED
     or_nested: bool = False
     may_be_flat: bool = False
     """Whether the keys may stand beside the vision_config, in no object of their own."""
@@ -47,7 +48,7 @@ class Language:
         runs = [run for source in family.layers for run in source.runs(text)]
         head = runs.pop()
         assert isinstance(head.layer, Head)  # every family in the table is a language model
-        tied = bool(self.tied.read(config, 0)) or (self.or_nested and head.layer.tied)
+        tied = bool(value_of(self.tied, config)) or (self.or_nested and head.layer.tied)
         for check in family.checks:
             check(text)
         if family.note:
@@ -86,14 +87,17 @@ class Language:
         return self.families[name], text
 
 
-def equals_text_width(language: Language, key: str, default: int, section: str = "vision_config") -> Computed:
+def equals_text_width(language: Language, key: str, default: int, section: str | None = "vision_config") -> Computed:
     """The size under `key` of a tower, which must be the width of the language model that it feeds.
+
+    `section` is the object that holds the key, None for the outer one.
 
     `default` is the class's own, which may differ from that width and is then refused too.
     """
 
     def read(config: Config, _: int) -> int:
-        tower, expected = config.section(section), language.hidden(config)
+        tower = config if section is None else config.section(section)
+        expected = language.hidden(config)
         given = tower.integer(key, 1, MAX_WIDTH) if key in tower.data else default
         if given != expected:
             state = str(given) if key in tower.data else f"missing, which means {given}"
