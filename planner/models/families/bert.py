@@ -20,17 +20,7 @@ from planner.models.families.encoder_parts import (
 )
 from planner.models.families.parts import HEAD_SPLIT, HIDDEN, LAYERS, TIED, VOCAB
 from planner.models.family import Family, One, RunSource, Stack
-from planner.models.keys import (
-    Choose,
-    Computed,
-    Flag,
-    PerLayer,
-    Size,
-    layers,
-    part,
-    tokens,
-    width,
-)
+from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, layers, part, tokens, width
 
 POSITIONS_512 = tokens("max_position_embeddings", default=512)
 TYPES = Size("type_vocab_size", default=2, least=0)

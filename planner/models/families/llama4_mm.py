@@ -17,7 +17,18 @@ from planner.models.families.parts import FFN, HIDDEN, LAYERS
 from planner.models.family import Family, One, RunSource, Stack
 from planner.models.keys import Computed, In, Sum, part, width
 
-DEFAULT_TOWER = {"hidden_size": 768, "num_hidden_layers": 34, "num_attention_heads": 16, "intermediate_size": 5632}
+DEFAULT_TOWER = {
+    "hidden_size": 768,
+    "num_hidden_layers": 34,
+    "num_attention_heads": 16,
+    "intermediate_size": 5632,
+    "num_channels": 3,
+    "image_size": 448,
+    "patch_size": 14,
+    "projector_input_dim": 4096,
+    "projector_output_dim": 4096,
+    "vision_output_dim": 7680,
+}
 """What the class builds where there is no vision_config at all."""
 
 PATCHES = patches(448, 14, square=True)
