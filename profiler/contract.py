@@ -19,7 +19,7 @@ from costmodel.spec import Device, ModelSpec, Precision
 
 T = TypeVar("T")
 
-DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16}
+DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16, Precision.FP16: torch.float16}
 """Number format of weights and activations while a layer is timed."""
 
 

@@ -113,9 +113,11 @@ def kernel_rates(cases: Sequence[KernelCase], times_by_rank: Sequence[Times]) ->
 
 
 def _precisions(device: torch.device) -> list[Precision]:
-    """What the device multiplies in hardware, or at all."""
-    if device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
-        return [Precision.FP32]
+    """What the device multiplies in hardware, or at all; nobody trains in fp16 on a CPU."""
+    if device.type != "cuda":
+        return [Precision.BF16, Precision.FP32]
+    if not torch.cuda.is_bf16_supported(including_emulation=False):
+        return [Precision.FP16, Precision.FP32]
     return list(Precision)
 
 

@@ -14,12 +14,14 @@ class Precision(StrEnum):
     """Number format of activations and matrix multiplications."""
 
     BF16 = "bf16"
+    FP16 = "fp16"
+    """With dynamic loss scaling: small gradients would vanish in its short range otherwise (arXiv 1710.03740)."""
     FP32 = "fp32"
 
     @property
     def bytes(self) -> int:
         """Bytes of one number."""
-        return {Precision.BF16: 2, Precision.FP32: 4}[self]
+        return {Precision.BF16: 2, Precision.FP16: 2, Precision.FP32: 4}[self]
 
 
 class Workload(Document):

@@ -81,7 +81,7 @@ def workload_flags(command: Command) -> Command:
         command,
         click.option("--global-batch", type=int, metavar="N", help="Sequences in an optimizer step."),
         click.option("--seq-len", type=int, metavar="N", help="Tokens in a sequence."),
-        click.option("--precision", metavar="P", help="bf16 or fp32."),
+        click.option("--precision", metavar="P", help="bf16, fp16 or fp32."),
         click.option("--optimizer", metavar="O", help="adamw."),
         click.option("--method", metavar="M", help="pretrain."),
     )

@@ -14,7 +14,7 @@ from planner.cli import options
 @click.option("--device", default="auto", show_default=True, metavar="D", help="auto, cpu or cuda.")
 @click.option("--nproc", type=int, metavar="N", help="Ranks.  [default: all GPUs, or the cores of a CPU]")
 @click.option("--seq-len", type=int, metavar="N", help="Tokens in a sequence.  [default: the model's, up to 4096]")
-@click.option("--precision", metavar="P", help="bf16 or fp32.  [default: bf16 on GPUs that have it]")
+@click.option("--precision", metavar="P", help="bf16, fp16 (GPUs) or fp32.  [default: bf16 on GPUs that have it]")
 @options.output("profile.json", "the profile")
 @options.json_flag
 def profile(

@@ -36,7 +36,7 @@ def choose(
         raise BadInputError(
             f"--seq-len is {seq_len}, but must be from 1 to {longest}, the most {model.spec.name} takes"
         )
-    known = tuple(item.value for item in Precision)
+    known = tuple(item.value for item in Precision if kind is DeviceKind.CUDA or item is not Precision.FP16)
     if precision is not None and precision not in known:
         raise BadInputError(f"--precision is {precision}, but must be one of {', '.join(known)}")
     chosen = default_precision(kind, num_ranks) if precision is None else Precision(precision)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from costmodel import stacks
+from costmodel.capability import cautions
 from costmodel.errors import BadInputError
-from costmodel.spec import ClusterSpec, ModelSpec, Precision, Profile, Workload
+from costmodel.spec import Block, ClusterSpec, ModelSpec, Moe, Precision, Profile, Workload
 from planner.cli.layout import unsupported
 from planner.clusters.read import load_cluster, published_cluster
 from planner.clusters.resize import check_num_gpus, extend_profile_cluster
@@ -59,7 +60,7 @@ def build_job(
         profile = DEFAULT_PROFILE
     machine = _machine(gpus, cluster, profile)
     hf_config, spec, model_assumptions, model_hash = _model(model, machine.profile)
-    job_workload, defaults = _workload(gpus, spec, machine, workload)
+    job_workload, defaults = _workload(gpus, spec, machine, workload, target)
     return Job(
         hf_config=hf_config,
         model=spec,
@@ -68,19 +69,27 @@ def build_job(
         stack=stacks.get(target.stack_name(machine.cluster.device.kind)),
         profile=machine.profile,
         framework=target.name,
-        assumptions=(*machine.assumptions, *model_assumptions, *_not_trained(target, spec)),
+        assumptions=(*machine.assumptions, *model_assumptions, *cautions(spec), *_left_out(target, spec)),
         defaults=defaults,
         input_hashes=machine.hashes | model_hash,
         cluster_of=partial(_cluster_of, cluster, profile),
     )
 
 
-def _not_trained(framework: Framework, model: ModelSpec) -> tuple[str, ...]:
-    """Says that a plan can be priced, but not run, where the framework does not build the class."""
-    if model.architecture in framework.trains:
-        return ()
-    classes = ", ".join(framework.trains)
-    return (f"{framework.title} does not train {model.architecture} (it trains {classes}): the plan is priced only.",)
+def _left_out(framework: Framework, model: ModelSpec) -> tuple[str, ...]:
+    """What the plan does not cover: a class that the framework does not build, experts spread over ranks."""
+    sentences = []
+    if model.architecture not in framework.trains:
+        title = framework.title[0].upper() + framework.title[1:]
+        sentences.append(
+            f"{title} does not train {model.architecture} (it trains {', '.join(framework.trains)}), so the plan is "
+            "priced only."
+        )
+    if any(isinstance(run.layer, Block) and isinstance(run.layer.feed_forward, Moe) for run in model.runs):
+        sentences.append(
+            "Every rank holds a share of every expert: expert parallelism is not planned by this version (ep = 1)."
+        )
+    return tuple(sentences)
 
 
 def _cluster_of(cluster: str | None, profile_path: Path | None, num_gpus: int) -> ClusterSpec | None:
@@ -138,14 +147,14 @@ def _model(
 
 
 def _workload(
-    gpus: int, model: ModelSpec, machine: _Machine, flags: WorkloadFlags
+    gpus: int, model: ModelSpec, machine: _Machine, flags: WorkloadFlags, framework: Framework
 ) -> tuple[Workload, dict[str, int | str]]:
     for flag, value, valid in (("--optimizer", flags.optimizer, "adamw"), ("--method", flags.method, "pretrain")):
         if value not in (None, valid):
             raise BadInputError(unsupported(flag, value, (valid,)))
     global_batch = SEQUENCES_PER_GPU * gpus if flags.global_batch is None else flags.global_batch
     seq_len = _default_seq_len(model, machine.profile) if flags.seq_len is None else flags.seq_len
-    precision = check_precision(flags.precision or _default_precision(machine).value, machine.cluster)
+    precision = check_precision(flags.precision or _default_precision(machine, framework), machine.cluster, framework)
     _check_size("--global-batch", global_batch)
     _check_size("--seq-len", seq_len)
     if model.max_seq_len is not None and seq_len > model.max_seq_len:
@@ -158,17 +167,32 @@ def _workload(
     return workload, {flag.name: chosen[flag.name] for flag in fields(flags) if getattr(flags, flag.name) is None}
 
 
-def check_precision(precision: str, cluster: ClusterSpec) -> Precision:
-    """`precision` as a value that the device of `cluster` computes in; raises BadInputError for another."""
+def check_precision(precision: str, cluster: ClusterSpec, framework: Framework) -> Precision:
+    """`precision` as a value that the device of `cluster` computes in and `framework` trains in.
+
+    Raises BadInputError for another, which says what there is instead.
+    """
     known = tuple(item.value for item in Precision)
     if precision not in known:
         raise BadInputError(unsupported("--precision", precision, known))
-    if Precision(precision) not in cluster.device.peak_flop_per_s:
-        valid = ", ".join(cluster.device.peak_flop_per_s)
+    device = cluster.device
+    if Precision(precision) not in device.peak_flop_per_s:
+        valid = ", ".join(device.peak_flop_per_s)
+        offer = "; fp16 takes its place, with loss scaling" if _offers_fp16(precision, cluster) else ""
+        trains = "" if not offer or Precision.FP16 in framework.precisions else ", which --framework megatron does"
         raise BadInputError(
-            f"--precision is {precision}, but {cluster.device.name} does not compute in it; valid: {valid}"
+            f"--precision is {precision}, but {device.name} does not compute in it; valid: {valid}{offer}{trains}"
+        )
+    if Precision(precision) not in framework.precisions:
+        raise BadInputError(
+            f"--precision is {precision}, but {framework.title} trains in {', '.join(framework.precisions)}; use one "
+            f"of these, or a framework that has it: {', '.join(registry.with_precision(Precision(precision)))}"
         )
     return Precision(precision)
+
+
+def _offers_fp16(precision: str, cluster: ClusterSpec) -> bool:
+    return precision == Precision.BF16.value and Precision.FP16 in cluster.device.peak_flop_per_s
 
 
 def _default_seq_len(model: ModelSpec, profile: Profile | None) -> int:
@@ -177,10 +201,13 @@ def _default_seq_len(model: ModelSpec, profile: Profile | None) -> int:
     return min(model.max_seq_len or DEFAULT_SEQ_LEN, DEFAULT_SEQ_LEN)
 
 
-def _default_precision(machine: _Machine) -> Precision:
+def _default_precision(machine: _Machine, framework: Framework) -> str:
+    """That of the profile; else the first of bf16, fp16 and fp32 that the device and the framework have."""
     if machine.profile is not None and machine.profile.layers:
-        return machine.profile.layers[0].precision
-    return Precision.BF16 if Precision.BF16 in machine.cluster.device.peak_flop_per_s else Precision.FP32
+        return machine.profile.layers[0].precision.value
+    peaks = machine.cluster.device.peak_flop_per_s
+    usable = [precision for precision in Precision if precision in peaks and precision in framework.precisions]
+    return (usable or [Precision.FP32])[0].value
 
 
 def _check_size(flag: str, value: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from costmodel import units
+from costmodel.capability import cautions
 from costmodel.spec import ClusterSpec, LayerRun, Measurement, ModelSpec, Profile
 from planner.cli.console import line, table
 from planner.models.describe import describe_layer
@@ -29,6 +30,7 @@ def model_object(model: ModelSpec) -> dict[str, Any]:
         "max_seq_len": model.max_seq_len,
         "layers": [run.model_dump(mode="json", exclude_defaults=True) for run in model.runs],
         "assumptions": list(model.assumptions),
+        "warnings": list(cautions(model)),
     }
 
 
@@ -41,13 +43,13 @@ def print_model(console: Console, model: ModelSpec) -> None:
         console.print(line(f"Layers of multi-token prediction, not counted in: {model.params_mtp:,}."))
     console.print(
         line(
-            f"{model.num_layers} blocks of width {model.hidden:,}; "
+            f"{model.num_layers} block{'s' * (model.num_layers > 1)} of width {model.hidden:,}; "
             f"{'no vocabulary' if model.vocab is None else f'vocabulary {model.vocab:,}'}; "
             f"sequences up to {'any length' if model.max_seq_len is None else f'{model.max_seq_len:,} tokens'}."
         )
     )
     console.print(table(("part", "layers", "each", "parameters"), _layer_rows(model)))
-    print_assumptions(console, model.assumptions)
+    print_assumptions(console, (*model.assumptions, *cautions(model)))
 
 
 def _layer_rows(model: ModelSpec) -> list[tuple[str, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from costmodel.errors import BadInputError
-from costmodel.spec import DeviceKind, Infeasible, ModelSpec, Plan, PlanFile, Recompute, Schedule, Workload
+from costmodel.spec import DeviceKind, Infeasible, ModelSpec, Plan, PlanFile, Precision, Recompute, Schedule, Workload
 
 Check = Callable[[ModelSpec, Workload, Plan], Infeasible | None]
 """Says whether a plan obeys a rule; a broken rule is a value, not an exception."""
@@ -75,6 +75,7 @@ class Framework:
     schedules: tuple[Schedule, ...]
     recompute_freedom: RecomputeFreedom
     defaults: Defaults
+    precisions: tuple[Precision, ...]
     trains: tuple[str, ...]
     """Classes of models that it trains by the files that are written; others are priced at most."""
     write: Write

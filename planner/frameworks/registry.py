@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from costmodel.errors import BadInputError
+from costmodel.spec import Precision
 from planner.frameworks.framework import Framework
 from planner.frameworks.megatron import MEGATRON
 from planner.frameworks.native import NATIVE
@@ -19,3 +20,8 @@ def get(name: str) -> Framework:
             return framework
     valid = ", ".join(framework.name for framework in FRAMEWORKS)
     raise BadInputError(f"framework {name!r} is not supported by this version; valid values: {valid}")
+
+
+def with_precision(precision: Precision) -> tuple[str, ...]:
+    """Names of the frameworks that train in `precision`."""
+    return tuple(framework.name for framework in FRAMEWORKS if precision in framework.precisions)

@@ -22,6 +22,7 @@ from planner.files import read_text
 from planner.models.config import Config, shown
 from planner.models.families import FAMILIES
 from planner.models.family import Family, RunSource
+from planner.models.other_schemas import other_schema
 from planner.models.presets import preset_names, preset_path
 
 MAX_CONFIG_BYTES = 4 * 2**20
@@ -137,6 +138,12 @@ def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
     if model_type is not None and not isinstance(model_type, str):
         raise BadInputError(f"{where}: model_type is {shown(model_type)}, but must be a text such as 'llama'")
     if architectures is None or architectures == []:
+        foreign = other_schema(data)
+        if foreign is not None:
+            raise BadInputError(
+                f"{where}: is not a Hugging Face config; its keys are those of {foreign}; give the config.json of the "
+                "model, or the name of a preset"
+            )
         if model_type is None:
             raise BadInputError(
                 f"{where}: has neither architectures nor model_type, so nothing says how its keys are meant; add "
@@ -146,8 +153,8 @@ def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
             if family.model_type == model_type:
                 return family, f"The class is {family.architecture}, taken from model_type {model_type!r}."
         raise UnknownArchitectureError(
-            f"{where}: architectures is missing and model_type is {model_type!r}, which is not known; "
-            f"known: {_listed(family.model_type for family in FAMILIES)}"
+            f"{where}: architectures is missing and model_type is {shown(model_type)}, which is not known"
+            + _similar(model_type, [family.model_type for family in FAMILIES])
         )
     if not isinstance(architectures, list) or not isinstance(architectures[0], str):
         raise BadInputError(f"{where}: architectures is {shown(architectures)}, but must be a list of class names")
@@ -156,10 +163,9 @@ def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
             if model_type in (None, family.model_type):
                 return family, ""
             return family, f"Read as {family.architecture}, the class it names, although model_type is {model_type!r}."
-    close = difflib.get_close_matches(architectures[0], [family.architecture for family in FAMILIES], n=3)
     raise UnknownArchitectureError(
-        f"{where}: architecture {architectures[0]} is not known"
-        + (f"; similar ones that are: {', '.join(close)}" if close else "")
+        f"{where}: architecture {shown(architectures[0])} is not known"
+        + _similar(architectures[0], [family.architecture for family in FAMILIES])
     )
 
 
@@ -193,5 +199,6 @@ def _load(path: Path, where: str, name: str) -> RawConfig:
     return RawConfig(data, name, hashlib.sha256(text.encode()).hexdigest(), where)
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(names))
+def _similar(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name[:200], dict.fromkeys(known), n=3)
+    return f"; similar ones that are: {', '.join(close)}" if close else ""

@@ -41,7 +41,11 @@ SMALL = ("--model", "llama-demo-6m", *H100)
         (("solve", "--gpus", 8, "--model", "llama-3-8b", "--cluster", "h100"), 2, "h100-sxm"),
         (("solve", "--gpus", 8, "--model", "llama-3-8b", "--cluster", "cpu"), 4, "planner profile --device cpu"),
         (("solve", "--gpus", 8, *SMALL, "--framework", "jax"), 2, "native, megatron, torchtitan"),
-        (("solve", "--gpus", 8, *SMALL, "--precision", "fp8"), 2, "not supported by this version; valid: bf16, fp32"),
+        (
+            ("solve", "--gpus", 8, *SMALL, "--precision", "fp8"),
+            2,
+            "not supported by this version; valid: bf16, fp16, fp32",
+        ),
         (
             ("solve", "--gpus", 8, "--model", "llama-3-8b", "--cluster", "v100-sxm-32gb", "--precision", "bf16"),
             2,
@@ -73,6 +77,12 @@ SMALL = ("--model", "llama-demo-6m", *H100)
         (("profile", "--nproc", 0), 2, "--nproc is 0"),
         (("profile", "--seq-len", 1000), 2, "128"),
         (("profile", "--precision", "fp16"), 2, "fp16"),
+        (("solve", "--gpus", 8, *SMALL, "--precision", "fp16"), 2, "a framework that has it: megatron"),
+        (
+            ("solve", "--gpus", 8, "--model", "llama-demo-6m", "--cluster", "v100-sxm-32gb", "--precision", "bf16"),
+            2,
+            "does not compute in it; valid: fp16, fp32; fp16 takes its place, with loss scaling",
+        ),
         (("profile", "-o", "no/such/profile.json"), 2, "no/such does not exist"),
         (("demo", "--nproc", -1), 2, "--nproc is -1"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,6 +86,19 @@ def test_set_flags_are_not_named_as_defaults() -> None:
 def test_a_short_model_and_a_device_without_bf16_change_the_defaults() -> None:
     job = ask(model="llama-demo-6m", cluster="v100-sxm-32gb")
     assert (job.workload.seq_len, job.workload.precision) == (128, Precision.FP32)
+    job = ask(model="llama-demo-6m", cluster="v100-sxm-32gb", framework="megatron")
+    assert job.workload.precision is Precision.FP16
+
+
+def test_what_the_plan_leaves_out_is_said(tmp_path: Path) -> None:
+    shape = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 2}
+    experts = {"num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 100, "num_key_value_heads": 2}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"architectures": ["MixtralForCausalLM"], "head_dim": 36, **shape, **experts}))
+    said = " ".join(ask(model=str(path)).assumptions)
+    assert "Heads of 36 are not a multiple of 8" in said
+    assert "does not train MixtralForCausalLM" in said
+    assert "expert parallelism is not planned" in said
 
 
 def test_a_framework_brings_its_stack() -> None:

@@ -63,7 +63,7 @@ def test_a_node_and_more() -> None:
 
 
 def test_a_v100_has_no_bf16() -> None:
-    assert set(load_cluster("v100-sxm-32gb", 8).spec.device.peak_flop_per_s) == {Precision.FP32}
+    assert set(load_cluster("v100-sxm-32gb", 8).spec.device.peak_flop_per_s) == {Precision.FP16, Precision.FP32}
 
 
 def test_what_is_assumed_is_said() -> None:

@@ -63,7 +63,7 @@ def device(**changes: Any) -> Device:
     figures = {
         "name": "slow",
         "kind": DeviceKind.CUDA,
-        "peak_flop_per_s": {Precision.BF16: 2e6, Precision.FP32: 1e6},
+        "peak_flop_per_s": {Precision.BF16: 2e6, Precision.FP16: 2e6, Precision.FP32: 1e6},
         "gemm_efficiency_frac": 0.5,
         "attention_efficiency_frac": 0.25,
         "memory_bytes": LARGE_BYTES,
@@ -110,7 +110,7 @@ def stack(**changes: Any) -> SoftwareStack:
         "gathered_input_saved": False,
         "gradients_preallocated": False,
         "pipeline_buffer_per_microbatch": False,
-        "logits_bytes_per_logit": {Precision.BF16: 4.0, Precision.FP32: 8.0},
+        "logits_bytes_per_logit": {Precision.BF16: 4.0, Precision.FP16: 4.0, Precision.FP32: 8.0},
         "grad_reduce_overlap_frac": 0.0,
         "param_gather_overlap_frac": 0.0,
         "copies_around_sharded_weights": False,

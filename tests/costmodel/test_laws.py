@@ -86,7 +86,7 @@ def test_faster_links_memory_and_arithmetic_are_never_slower(of, work, software)
     links = tier(4, 3e6, 1e-3), tier(1024, 3e5, 1e-2, Source.ASSUMED)
     assert predicted(of, work, software, tiers=links).step_time_s <= base * (1 + 1e-12)
     assert predicted(of, work, software, mem_bandwidth_bytes_per_s=1e7).step_time_s <= base * (1 + 1e-12)
-    peaks = {Precision.BF16: 1e7, Precision.FP32: 5e6}
+    peaks = {Precision.BF16: 1e7, Precision.FP16: 1e7, Precision.FP32: 5e6}
     assert predicted(of, work, software, peak_flop_per_s=peaks).step_time_s <= base * (1 + 1e-12)
 
 

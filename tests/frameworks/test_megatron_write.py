@@ -93,6 +93,13 @@ def test_biases_and_norms_of_queries_and_keys() -> None:
     assert "--disable-bias-linear" not in biased
 
 
+def test_fp16_brings_loss_scaling_by_default() -> None:
+    found = options(sample_plan("megatron"), workload=sample_workload(precision=Precision.FP16))
+    assert "--fp16" in found
+    assert "--bf16" not in found
+    assert "--loss-scale" not in found  # a constant scale would switch the dynamic one off
+
+
 def test_zero_1_is_the_distributed_optimizer() -> None:
     found = options(sample_plan("megatron", dp=2, zero=1))
     assert {"--use-distributed-optimizer", "--overlap-grad-reduce", "--overlap-param-gather"} <= set(found)

@@ -150,7 +150,7 @@ def test_a_size_that_is_no_size_is_refused_by_name(key: str, value: Any) -> None
         ),
         (
             {"architectures": ["LlamaForCausalLN"]},
-            "LlamaForCausalLN is not known; similar ones that are: LlamaForCausalLM",
+            "LlamaForCausalLN' is not known; similar ones that are: LlamaForCausalLM",
         ),
         ({"architectures": "LlamaForCausalLM"}, "architectures"),
         ({"architectures": ..., "model_type": ...}, "has neither architectures nor model_type"),

@@ -7,12 +7,13 @@ plans are refused, since the cost model has no price for the copies.
 
 from __future__ import annotations
 
-from costmodel.spec import Infeasible, ModelSpec, Plan, Recompute, Schedule, Workload
+from costmodel.spec import Infeasible, ModelSpec, Plan, Precision, Recompute, Schedule, Workload
 from planner.frameworks import rules
 from planner.frameworks.framework import Rule
 
 TITLE = "Megatron-LM"
 ZERO_STAGES = (0, 1)
+PRECISIONS = (Precision.BF16, Precision.FP16, Precision.FP32)
 SCHEDULES = (Schedule.ONE_F_ONE_B,)
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 

@@ -14,6 +14,11 @@ from planner.frameworks.megatron.rules import BIAS_FLAGS, block_recompute_count,
 from planner.frameworks.rules import halves
 
 VERSION = "core_v0.16.1"
+PRECISION_FLAGS: dict[Precision, tuple[str, ...]] = {
+    Precision.BF16: ("--bf16",),
+    Precision.FP16: ("--fp16",),  # with dynamic loss scaling, as it does by default
+    Precision.FP32: (),
+}
 PACKAGE_VERSION = VERSION.removeprefix("core_v")
 
 
@@ -53,7 +58,7 @@ def arguments(plan_file: PlanFile) -> dict[str, tuple[str, ...]]:
         "optimizer": (
             *("--optimizer", "adam", "--adam-beta1", "0.9", "--adam-beta2", "0.95", "--adam-eps", "1e-8"),
             *("--weight-decay", "0.1", "--clip-grad", "1.0", "--lr-decay-style", "constant"),
-            *(("--bf16",) if plan_file.workload.precision is Precision.BF16 else ()),
+            *PRECISION_FLAGS[plan_file.workload.precision],
         ),
         "logging": ("--eval-iters", "0", "--log-interval", "1", "--log-throughput"),
     }

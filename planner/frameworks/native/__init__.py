@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from costmodel.spec import DeviceKind, Recompute, Schedule
 from planner.frameworks.framework import Defaults, Framework, RecomputeFreedom
-from planner.frameworks.native.rules import ARCHITECTURES, RULES, SCHEDULES, TITLE, ZERO_STAGES
+from planner.frameworks.native.rules import ARCHITECTURES, PRECISIONS, RULES, SCHEDULES, TITLE, ZERO_STAGES
 from planner.frameworks.native.write import VERSION, write
 
 NATIVE = Framework(
@@ -17,6 +17,7 @@ NATIVE = Framework(
     schedules=SCHEDULES,
     recompute_freedom=RecomputeFreedom.EACH_LAYER,
     defaults=Defaults(zero=0, zero_with_pipeline=0, schedule=Schedule.ONE_F_ONE_B, recompute=Recompute.NONE),
+    precisions=PRECISIONS,
     trains=ARCHITECTURES,
     write=write,
 )

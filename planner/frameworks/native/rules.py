@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from costmodel.spec import Schedule
+from costmodel.spec import Precision, Schedule
 from planner.frameworks import rules
 from planner.frameworks.framework import Rule
 
 TITLE = "the native executor"
 ZERO_STAGES = (0, 1, 2, 3)
+PRECISIONS = (Precision.BF16, Precision.FP32)
 SCHEDULES = (Schedule.ONE_F_ONE_B, Schedule.GPIPE)
 
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")

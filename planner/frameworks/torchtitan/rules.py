@@ -6,12 +6,13 @@ release, and `torch/distributed/pipelining/stage.py` of torch 2.13.
 
 from __future__ import annotations
 
-from costmodel.spec import Infeasible, ModelSpec, Plan, Recompute, Schedule, Workload
+from costmodel.spec import Infeasible, ModelSpec, Plan, Precision, Recompute, Schedule, Workload
 from planner.frameworks import rules
 from planner.frameworks.framework import Rule
 
 TITLE = "torchtitan"
 ZERO_STAGES = (0, 1, 2, 3)
+PRECISIONS = (Precision.BF16, Precision.FP32)
 SCHEDULES = (Schedule.ONE_F_ONE_B, Schedule.GPIPE)
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen3ForCausalLM")
 
