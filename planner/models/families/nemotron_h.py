@@ -30,7 +30,7 @@ BIAS = Flag("use_bias", default=False)
 MLP_BIAS = Flag("mlp_bias", default=False)
 HEAD_DIM = width("head_dim", default=128)
 LATENT = width("moe_latent_size", default=None)
-NUM_PREDICTED = Size("num_nextn_predict_layers", default=0, least=0, most=MAX_LAYERS)
+NUM_PREDICTED = Size("num_nextn_predict_layers", default=None, least=0, most=MAX_LAYERS)
 
 
 def _pattern(config: Config, lists: tuple[str, ...], letters: str) -> list[str] | None:
@@ -159,7 +159,7 @@ class _Prediction:
     def runs(self, config: Config) -> Iterator[LayerRun]:
         """The modules, as many as the config says."""
         hidden = HIDDEN.read(config, 0)
-        for _ in range(NUM_PREDICTED.read(config, 0)):
+        for _ in range(NUM_PREDICTED.read(config, 0) or 0):
             kinds = _pattern(config, ("mtp_layers_block_type",), "mtp_hybrid_override_pattern")
             yield self._run(Dense(hidden=2 * hidden, out=hidden, norm=Norm.RMS))
             for kind in kinds or ["attention", "moe"]:
