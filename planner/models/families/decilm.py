@@ -78,7 +78,7 @@ def _feed_forward(config: Config, layer: int) -> Any:
     own = _part(config, layer, "ffn")
     if own is None:
         return None
-    factor = own.data.get("ffn_mult")
+    factor: Any = own.data.get("ffn_mult")
     if type(factor) not in (int, float) or not 0 < factor <= MAX_FFN_MULT:
         config.fail(
             f"{own.place('ffn_mult')} is {shown(factor)}, but must be a number above 0 and at most {MAX_FFN_MULT}"
