@@ -110,10 +110,11 @@ def _check_keys(values: Mapping[str, Any], name: str, head_dim: int, label: str)
                 f"{label}{key} is {value!r}, but must be a list of head_dim / 2 = {head_dim // 2} numbers above 0 and "
                 f"at most {MAX_POSITIONS}"
             )
-    if name == "llama3" and values["high_freq_factor"] <= values["low_freq_factor"]:
+    # Equal ones, as in Llama 4 Scout, leave no frequencies between those that are stretched and those that are not.
+    if name == "llama3" and values["high_freq_factor"] < values["low_freq_factor"]:
         raise BadInputError(
-            f"{label}high_freq_factor is {values['high_freq_factor']!r}, but must be above low_freq_factor, which is "
-            f"{values['low_freq_factor']!r}"
+            f"{label}high_freq_factor is {values['high_freq_factor']!r}, but must not be below low_freq_factor, which "
+            f"is {values['low_freq_factor']!r}"
         )
 
 

@@ -54,6 +54,10 @@ def test_the_least_of_every_kind_will_do_in_older_and_newer_configs(name: str) -
     check_rope(CONFIG | {"rope_parameters": {"type": name, "rope_theta": 5e5, **GOOD[name]}}, HEAD_DIM, "here")
 
 
+def test_the_two_bounds_of_llama3_may_be_equal() -> None:
+    check_rope(scaled("llama3", low_freq_factor=1.0, high_freq_factor=1.0), HEAD_DIM, "here")
+
+
 @pytest.mark.parametrize(("name", "key"), [(name, key) for name, values in GOOD.items() for key in values])
 def test_every_key_that_a_kind_needs_is_asked_for(name: str, key: str) -> None:
     assert refusal(scaled(name, **{key: ...})) == f"here: rope_scaling.{key} is missing; rope_type {name} needs it"
@@ -96,7 +100,7 @@ def test_a_factor_is_a_number_of_at_least_1(name: str, value: Any) -> None:
         (scaled("longrope", long_factor=[1, 1, 1, 0]), "rope_scaling.long_factor is [1, 1, 1, 0], "),
         (scaled("longrope", long_factor=2.0), "rope_scaling.long_factor is 2.0, "),
         (scaled("llama3", low_freq_factor=0), "low_freq_factor is 0, but must be a number above 0"),
-        (scaled("llama3", high_freq_factor=1.0), "is 1.0, but must be above low_freq_factor, which is 1.0"),
+        (scaled("llama3", high_freq_factor=0.5), "is 0.5, but must not be below low_freq_factor, which is 1.0"),
     ],
 )
 def test_what_gives_no_angles_is_refused_by_name(config: dict[str, Any], words: str) -> None:
