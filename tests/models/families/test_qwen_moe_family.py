@@ -28,7 +28,7 @@ DELTA = 320 + 96 + 20 + 4 + 3
 qwen2_moe = reader("Qwen2MoeForCausalLM", SIZES, **EXPERTS)
 qwen3_moe = reader("Qwen3MoeForCausalLM", SIZES, **EXPERTS)
 qwen3_next = reader("Qwen3NextForCausalLM", SIZES, **EXPERTS, **HYBRID)
-qwen3_5 = reader("Qwen3_5ForCausalLM", SIZES, **HYBRID)
+qwen3_5 = reader("Qwen3_5ForCausalLM", SIZES, num_experts_per_tok=..., **HYBRID)
 qwen3_5_moe = reader("Qwen3_5MoeForCausalLM", SIZES, **EXPERTS, **HYBRID)
 
 
