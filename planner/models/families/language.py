@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from costmodel.spec import Head, LayerRun
+from costmodel.spec import Block, Head, LayerRun, Moe
 from planner.models.config import Config, shown
 from planner.models.families.encoder_parts import PARAMETER_FREE
 from planner.models.families.parts import UNTIED
@@ -16,6 +17,20 @@ ONE_IMAGE = "Each sequence is taken to hold one image."
 ONE_IMAGE_BOTH_WAYS = f"{ONE_IMAGE[:-1]}, whose tokens see each other both ways; attention is counted as causal."
 ONE_WINDOW = "Each sequence is taken to hold one window of sound."
 """What models of several senses assume about their input."""
+
+
+EXPERTS = re.compile(r"expert|(?:^|_)moe(?:_|$)", re.IGNORECASE)
+"""Keys that say mixture of experts."""
+
+
+def _refuse_experts(text: Config) -> None:
+    """A mixture of experts is never read as a dense model."""
+    for key, value in text.data.items():
+        if EXPERTS.search(key) and value not in (None, False, 0, 1, "", [], {}):
+            text.fail(
+                f"{text.place(key)} is {shown(value)}, so the language model is a mixture of experts, but "
+                f"{text.place('model_type')} names a dense one; name the one it is"
+            )
 
 
 def by_model_type(*families: Family) -> dict[str, Family]:
@@ -51,6 +66,8 @@ class Language:
         tied = bool(value_of(self.tied, config)) or (self.or_nested and head.layer.tied)
         for check in family.checks:
             check(text)
+        if not any(isinstance(run.layer, Block) and isinstance(run.layer.feed_forward, Moe) for run in runs):
+            _refuse_experts(text)
         if family.note:
             config.assume(family.note)
         yield from runs

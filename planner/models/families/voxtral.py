@@ -5,18 +5,11 @@ from __future__ import annotations
 from costmodel.spec import Dense
 from costmodel.spec import Part as ModelPart
 from planner.models.config import Config
+from planner.models.families.checks import Activation, Rotation
 from planner.models.families.encoder_parts import activates, inside
 from planner.models.families.language import ONE_WINDOW, Language, by_model_type, projects
-from planner.models.families.llama import (
-    ATTENTION_BIAS,
-    HEAD_DIM_128,
-    KV_HEADS_OF_8,
-    MLP_BIAS,
-    rotates,
-)
-from planner.models.families.llama import (
-    activates as text_activates,
-)
+from planner.models.families.llama import ATTENTION_BIAS, HEAD_DIM_128, KV_HEADS_OF_8, MLP_BIAS
+from planner.models.families.llama import ATTENTION_BIAS, HEAD_DIM_128, KV_HEADS_OF_8, MLP_BIAS
 from planner.models.families.parts import UNTIED, attention, biased, block, decoder, mlp
 from planner.models.families.whisper import FRAMES, tower
 from planner.models.family import Family, One, Within
@@ -52,7 +45,7 @@ LANGUAGE = Language(
                 ),
                 tied=UNTIED,
             ),
-            checks=(rotates, text_activates),
+            checks=(Rotation(HEAD_DIM_128), Activation()),
         )
     ),
     "llama",
