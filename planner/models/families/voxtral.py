@@ -9,7 +9,6 @@ from planner.models.families.checks import Activation, Rotation
 from planner.models.families.encoder_parts import activates, inside
 from planner.models.families.language import ONE_WINDOW, Language, by_model_type, projects
 from planner.models.families.llama import ATTENTION_BIAS, HEAD_DIM_128, KV_HEADS_OF_8, MLP_BIAS
-from planner.models.families.llama import ATTENTION_BIAS, HEAD_DIM_128, KV_HEADS_OF_8, MLP_BIAS
 from planner.models.families.parts import UNTIED, attention, biased, block, decoder, mlp
 from planner.models.families.whisper import FRAMES, tower
 from planner.models.family import Family, One, Within
