@@ -94,6 +94,15 @@ def _indexer(config: Config, layer: int) -> str:
 
 INDEXER_TYPES = PerLayer("indexer_types", LAYERS, ("full", "shared"), default=Computed(_indexer))
 INDEX_HEADS = Size("index_n_heads", default=32)
+
+
+def _first_has_index(config: Config) -> None:
+    if INDEXER_TYPES.read(config, 0) != "full":
+        config.fail(
+            "block 0 takes the keys that an earlier block picked, but there is none; give it an index of its own"
+        )
+
+
 DSA_ATTENTION = latent_attention(
     needed_query_latent(2048),
     192,
@@ -149,6 +158,11 @@ FAMILIES = (
             tied=UNTIED,
         ),
         mtp=(Prediction(block(DSA_PREDICTING, DSA_EXPERTS), NUM_PREDICTED),),
-        checks=(*latent_checks(DSA_ATTENTION, ROUTED_OF_ANY_NAME), attend_alike(*INDEXED), unread("moe_layer_freq", 1)),
+        checks=(
+            *latent_checks(DSA_ATTENTION, ROUTED_OF_ANY_NAME),
+            _first_has_index,
+            attend_alike(*INDEXED),
+            unread("moe_layer_freq", 1),
+        ),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from costmodel.spec import Norm, QkNorm
 from planner.models.config import Config, shown
 from planner.models.families.checks import Activation, Rotation
-from planner.models.families.experts import LOCAL, IfAny, experts
+from planner.models.families.experts import EXPERTS_PER_TOKEN, LOCAL, IfAny, experts
 from planner.models.families.llama import ATTENTION_BIAS, KV_HEADS_OF_8
 from planner.models.families.parts import (
     FFN,
@@ -38,6 +38,15 @@ def _scales_angles(config: Config) -> None:
                 config.fail(f"{config.place(place)}.{key} is {shown(values.get(key))}, but must be a number")
 
 
+def _picks_two(config: Config) -> None:
+    """The router of Phi-MoE samples two experts, whatever the config says."""
+    given = EXPERTS_PER_TOKEN.read(config, 0)
+    if given != 2:
+        config.assume(
+            f"{config.place(EXPERTS_PER_TOKEN.name)} is {given}, but the router of {config.architecture} picks two."
+        )
+
+
 def _norms_fit(config: Config) -> None:
     """OLMoE normalises queries over the width of the model, so that its heads must add up to it."""
     if HEAD_DIM.read(config, 0) != HEAD_SPLIT.read(config, 0):
@@ -62,14 +71,14 @@ FAMILIES = (
         decoder(
             block(
                 attention(num_kv_heads=KV_HEADS_OF_8, window=WINDOW, **BIASES),
-                experts(Size("num_local_experts"), ffn_hidden=FFN),
+                experts(Size("num_local_experts"), experts_per_token=2, ffn_hidden=FFN),
                 norm=Norm.LAYER,
             ),
             tied=UNTIED,
             norm=Norm.LAYER,
             bias=Flag("lm_head_bias", default=False),
         ),
-        checks=(Rotation(HEAD_DIM), _scales_angles, Activation()),
+        checks=(Rotation(HEAD_DIM), _scales_angles, _picks_two, Activation()),
     ),
     Family(
         "OlmoeForCausalLM",

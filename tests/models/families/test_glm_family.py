@@ -69,7 +69,7 @@ def test_blocks_with_an_index_of_their_own() -> None:
     assert index_blocks(index_topk_freq=2) == [0, 1, 3]
     assert index_blocks(index_topk_freq=2, index_skip_topk_offset=3) == [0, 1, 2, 4]
     assert index_blocks(indexer_types=["full", "shared", "full", "shared", "shared"]) == [0, 2]
-    assert index_blocks(index_topk_pattern=["shared"] * 4 + ["full"]) == [4]
+    assert index_blocks(index_topk_pattern=["full"] + ["shared"] * 3 + ["full"]) == [0, 4]
 
 
 def test_glm_4_5_air_as_published() -> None:
@@ -89,6 +89,7 @@ def test_glm_4_5_air_as_published() -> None:
         (dsa, {"index_topk_pattern": "FFXFF"}, r"index_topk_pattern\[2\] is 'X'"),
         (dsa, {"index_topk_pattern": [[]] * 5}, r"index_topk_pattern\[0\] is \[\]"),
         (dsa, {"indexer_types": ["full"] * 4}, "indexer_types has 4 entries"),
+        (dsa, {"index_topk_pattern": "SFFFF"}, "block 0 takes the keys that an earlier block picked"),
         (dsa, {"q_lora_rank": None}, "needs a latent of queries"),
     ],
 )

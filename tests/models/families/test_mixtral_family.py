@@ -42,6 +42,13 @@ def test_phi_moe_by_hand() -> None:
     assert biased.params_by_part["head"] == 160 + 10 + 32
 
 
+def test_the_router_of_phi_moe_picks_two() -> None:
+    model = phimoe(num_experts_per_tok=1)
+    assert model.params_active == phimoe().params_active
+    (sentence,) = model.assumptions
+    assert "num_experts_per_tok is 1" in sentence
+
+
 def test_olmoe_by_hand() -> None:
     # Queries are normalised over 16 numbers, keys over 8.
     assert block_params(olmoe()) == [768 + 24 + 1200 + 32] * 2
@@ -69,6 +76,7 @@ def test_phi_3_5_moe_as_published() -> None:
         (mixtral, {"num_key_value_heads": 3}, "num_attention_heads 4 is not a multiple of num_key_value_heads 3"),
         (mixtral, {"num_attention_heads": 5, "num_key_value_heads": 5}, "does not divide hidden_size"),
         (mixtral, {"sliding_window": 0}, "sliding_window is 0"),
+        (phimoe, {"num_experts_per_tok": ...}, "num_experts_per_tok is missing"),
         (phimoe, {"rope_scaling": {"type": "linear", "factor": 2}}, "short_mscale is null"),
         (olmoe, {"head_dim": 8}, "needs hidden_size / num_attention_heads = 4"),
         (granite_shared, {"shared_intermediate_size": -1}, "shared_intermediate_size is -1"),
