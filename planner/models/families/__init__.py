@@ -30,11 +30,13 @@ from planner.models.families import (
     minicpm3,
     minimax,
     mixtral,
+    mllama,
     nemotron_h,
     olmo,
     opt,
     phi,
     plain,
+    qwen_audio,
     qwen_moe,
     qwen_vl,
     starcoder2,
@@ -87,5 +89,7 @@ FAMILIES: tuple[Family, ...] = (
     *voxtral.FAMILIES,
     *llama4_mm.FAMILIES,
     *gemma_mm.FAMILIES,
+    *mllama.FAMILIES,
+    *qwen_audio.FAMILIES,
 )
 """Where a config names no class, the first family of its model_type counts."""
