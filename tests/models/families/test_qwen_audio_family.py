@@ -48,7 +48,7 @@ def test_two_frames_become_a_token() -> None:
 
 
 def test_contradictions_are_refused_by_name() -> None:
-    with pytest.raises(BadInputError, match="audio_config.encoder_ffn_dim is null"):
+    with pytest.raises(BadInputError, match=r"audio_config\.encoder_ffn_dim is null"):
         read("Qwen2AudioForConditionalGeneration", audio_config={**AUDIO, "encoder_ffn_dim": None}, text_config=TEXT)
-    with pytest.raises(BadInputError, match="text_config.model_type is 'bert'"):
+    with pytest.raises(BadInputError, match=r"text_config\.model_type is 'bert'"):
         read("Qwen2AudioForConditionalGeneration", audio_config=AUDIO, text_config={**TEXT, "model_type": "bert"})
