@@ -23,7 +23,7 @@ from planner.models.config import Config, shown
 from planner.models.families import FAMILIES
 from planner.models.family import Family, RunSource
 from planner.models.other_schemas import other_schema
-from planner.models.presets import preset_names, preset_path
+from planner.models.presets import EXAMPLES, preset_names, preset_path
 
 MAX_CONFIG_BYTES = 4 * 2**20
 FACTORY = re.compile(r"[\w./\\-]+:[A-Za-z_][\w.]*")
@@ -69,14 +69,14 @@ def load_model(text: str) -> LoadedModel:
 
 
 def load_config(text: str) -> RawConfig:
-    """The config that `text` names: a preset, a `config.json`, or a folder that holds one.
+    """The config that `text` names: a preset, by its name or its repository's, a `config.json`, or a folder with one.
 
     A preset name wins over a file of that name in the current folder; write `./name` for the file.
     Raises BadInputError with close matches for an unknown name, and for a file that is not JSON.
     """
     preset = preset_path(text)
     if preset is not None:
-        return _load(preset, f"preset {text}", text)
+        return _load(preset, f"preset {preset.stem}", preset.stem)
     # Not Path.is_dir() and Path.exists(): they raise where a name is too long or a folder may not be entered.
     path = Path(text)
     if os.path.isdir(path):
@@ -87,8 +87,9 @@ def load_config(text: str) -> RawConfig:
         name = os.fsencode(name).decode("utf-8", errors="replace") or "model"
         return _load(path, f"model config {path}", name)
     refuse_factory(text, "--model")
-    close = difflib.get_close_matches(text, preset_names(), n=3)
-    hint = f"did you mean {', '.join(close)}" if close else f"presets: {', '.join(preset_names())}"
+    names = preset_names()
+    close = difflib.get_close_matches(text.rpartition("/")[2].lower(), names, n=3)
+    hint = f"did you mean {', '.join(close)}" if close else f"presets: {EXAMPLES} and others, {len(names)} in all"
     raise BadInputError(f"--model {text}: neither a preset nor a config.json or folder that holds one; {hint}")
 
 
@@ -97,7 +98,7 @@ def refuse_factory(text: str, where: str) -> None:
     if FACTORY.fullmatch(text):
         raise BadInputError(
             f"{where} {text}: module:factory is not supported by this version; give a preset name "
-            f"({', '.join(preset_names())}) or a Hugging Face config.json (file or folder)"
+            f"(such as {EXAMPLES}) or a Hugging Face config.json (file or folder)"
         )
 
 
