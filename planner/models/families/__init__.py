@@ -39,6 +39,7 @@ from planner.models.families import (
     qwen_audio,
     qwen_moe,
     qwen_vl,
+    sparse,
     starcoder2,
     t5,
     vit,
@@ -91,5 +92,6 @@ FAMILIES: tuple[Family, ...] = (
     *gemma_mm.FAMILIES,
     *mllama.FAMILIES,
     *qwen_audio.FAMILIES,
+    *sparse.FAMILIES,
 )
 """Where a config names no class, the first family of its model_type counts."""
