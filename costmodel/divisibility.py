@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from costmodel.spec import Infeasible, ModelSpec, Plan, Workload
-from costmodel.spec.operations import Split, SplitRule
+from costmodel.spec.operations import SplitRule
 
 
 def heads(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
@@ -61,7 +61,7 @@ def batch(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | Non
 def _splits_divide(rule: SplitRule, model: ModelSpec, plan: Plan) -> Infeasible | None:
     if plan.tp == 1:
         return None
-    return tensor_parallel(rule, [(split.field, split.size) for split in splits(model, rule)], plan)
+    return tensor_parallel(rule, [(split.field, split.size) for split in model.splits[rule]], plan)
 
 
 def tensor_parallel(name: str, sizes: Sequence[tuple[str, int]], plan: Plan) -> Infeasible | None:
@@ -77,15 +77,6 @@ def tensor_parallel(name: str, sizes: Sequence[tuple[str, int]], plan: Plan) -> 
                 limit=max(valid),
             )
     return None
-
-
-def splits(model: ModelSpec, rule: SplitRule) -> list[Split]:
-    """The distinct sizes that tensor parallelism splits and `rule` asks to be divided, in order.
-
-    A model has far fewer of them than layers, and rules are asked for every mesh.
-    """
-    found = (split for run in model.runs for split in run.layer.splits() if split.rule is rule)
-    return list(dict.fromkeys(found))
 
 
 def divisors(number: int, up_to: int | None = None) -> list[int]:

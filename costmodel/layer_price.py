@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from costmodel.price import LayerPrice, PassPrice
 from costmodel.setting import LayerView, Mesh, Setting
-from costmodel.spec import Layer, LayerSample, Source
+from costmodel.spec import LayerSample, Source
 from costmodel.terms import (
     attention,
     convolution,
@@ -28,11 +28,8 @@ COMPUTE_TERMS = (gemm.price, attention.price, scan.price, convolution.price, ele
 
 def price_layers(setting: Setting, mesh: Mesh) -> tuple[LayerPrice, ...]:
     """The price of every layer of the model on `mesh`; equal layers share one."""
-    prices: dict[tuple[Layer, int | None], LayerPrice] = {}
-    for run in setting.model.runs:
-        if (run.layer, run.num_tokens) not in prices:
-            prices[run.layer, run.num_tokens] = price_layer(LayerView.of(setting, mesh, run))
-    return tuple(prices[run.layer, run.num_tokens] for run in setting.model.runs for _ in range(run.count))
+    prices = [price_layer(LayerView.of(setting, mesh, run)) for run in setting.model.distinct]
+    return tuple(prices[place] for place in setting.model.distinct_index)
 
 
 def price_layer(view: LayerView) -> LayerPrice:

@@ -127,7 +127,7 @@ class ProfileRequest:
         if tp < 1 or self.num_ranks % tp:
             raise BadInputError(f"tp degree {tp} does not divide the {self.num_ranks} ranks; give a divisor of them")
         sizes = [("vocab_size", self.model.vocab or 1)]
-        sizes += [(split.field, split.size) for run in self.model.runs for split in run.layer.splits()]
+        sizes += [(split.field, split.size) for splits in self.model.splits.values() for split in splits]
         for name, size in sizes:
             if size % tp:
                 raise BadInputError(

@@ -30,6 +30,18 @@ MEMORY_TERMS = (
 )
 
 
+def stage_moments(view: StageView) -> Moments:
+    """Bytes of all kinds together, at each moment."""
+    kinds = [term(view) for term in MEMORY_TERMS]
+    return Moments(
+        "all",
+        backward_start_bytes=sum(kind.backward_start_bytes for kind in kinds),
+        backward_end_bytes=sum(kind.backward_end_bytes for kind in kinds),
+        optimizer_step_bytes=sum(kind.optimizer_step_bytes for kind in kinds),
+        checkpoint_bytes=sum(kind.checkpoint_bytes for kind in kinds),
+    )
+
+
 def stage_memory(view: StageView) -> StageMemory:
     """Memory of one rank of the stage, kind by kind, with its three peaks; the steady one is the higher of the start
     and the end of the backward pass."""
@@ -51,4 +63,4 @@ def stage_memory(view: StageView) -> StageMemory:
     )
 
 
-__all__ = ["MEMORY_TERMS", "Moments", "StageView", "stage_memory"]
+__all__ = ["MEMORY_TERMS", "Moments", "StageView", "stage_memory", "stage_moments"]

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from costmodel.spec.base import Document, Spec
 from costmodel.spec.layers import Block, Embedding, Head, Layer, Traced
+from costmodel.spec.operations import Split, SplitRule
 
 
 class Part(StrEnum):
@@ -78,6 +79,26 @@ class ModelSpec(Document):
         return tuple(run.layer for run in self.runs for _ in range(run.count))
 
     @cached_property
+    def distinct(self) -> tuple[LayerRun, ...]:
+        """The first run of each layer and sequence length that differ; most models repeat few."""
+        found: dict[tuple[Layer, int | None], LayerRun] = {}
+        for run in self.runs:
+            found.setdefault((run.layer, run.num_tokens), run)
+        return tuple(found.values())
+
+    @cached_property
+    def distinct_index(self) -> tuple[int, ...]:
+        """For every layer in order, its place in `distinct`."""
+        places = {(run.layer, run.num_tokens): place for place, run in enumerate(self.distinct)}
+        return tuple(places[run.layer, run.num_tokens] for run in self.runs for _ in range(run.count))
+
+    @cached_property
+    def splits(self) -> dict[SplitRule, tuple[Split, ...]]:
+        """The distinct sizes that tensor parallelism splits, by the rule that asks for them to be divided."""
+        found = dict.fromkeys(split for run in self.distinct for split in run.layer.splits())
+        return {rule: tuple(split for split in found if split.rule is rule) for rule in SplitRule}
+
+    @cached_property
     def embedding(self) -> Embedding | None:
         """The table of the tokens that enter the main stack."""
         found = (run.layer for run in self.runs if run.part is Part.EMBEDDING)
@@ -114,6 +135,12 @@ class ModelSpec(Document):
     def num_layers(self) -> int:
         """Number of blocks of the main stack (what a config calls num_hidden_layers)."""
         return len(self.blocks)
+
+    @property
+    def num_inner_layers(self) -> int:
+        """Number of layers between the first and the last, which a plan may recompute; in a plain language model its
+        blocks."""
+        return max(0, len(self.layers) - 2)
 
     @property
     def hidden(self) -> int:

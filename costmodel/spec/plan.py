@@ -71,6 +71,8 @@ class Plan(Document):
     def recompute(self) -> str:
         """`none`, `full`, or `mixed` where layers differ (the first and the last layer are never recomputed)."""
         modes = {str(mode) for mode in self.recompute_layers[1:-1]}
+        if not modes:
+            return Recompute.NONE.value
         return modes.pop() if len(modes) == 1 else "mixed"
 
     @cached_property

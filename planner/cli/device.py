@@ -116,5 +116,5 @@ def published_device(kind: DeviceKind) -> Device | None:
 
 def tensor_degrees(model: ModelSpec, num_ranks: int) -> tuple[int, ...]:
     """Tensor-parallel degrees that the model allows on `num_ranks` ranks of one machine."""
-    sizes = {split.size for run in model.runs for split in run.layer.splits()} | {model.vocab or 1}
+    sizes = {split.size for splits in model.splits.values() for split in splits} | {model.vocab or 1}
     return tuple(tp for tp in range(1, num_ranks + 1) if num_ranks % tp == 0 and all(size % tp == 0 for size in sizes))

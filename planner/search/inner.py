@@ -170,7 +170,7 @@ class MeshSearch:
             option = table.option(stage, len(modes), size)
             if option is None:
                 raise AssertionError(f"stage {stage} of cut {cut} does not fit, though the table offered it")
-            modes += option.recompute
+            modes += table.modes(option, len(modes))
         plan = plan_of(self.framework.name, table.mesh, cut, tuple(modes))
         return Priced(plan, simulate_step(self.setting, plan, table.prices).time_s)
 
@@ -181,11 +181,11 @@ def recompute_rules(model: ModelSpec, framework: Framework, recompute: str | Non
     In rising order; from one block on, each more frees memory in every stage.
     """
     if recompute is not None:
-        return (model.num_layers if Recompute(recompute) is Recompute.FULL else 0,)
+        return (model.num_inner_layers if Recompute(recompute) is Recompute.FULL else 0,)
     match framework.recompute_freedom:
         case RecomputeFreedom.EACH_LAYER:
             return (None,)
         case RecomputeFreedom.SAME_COUNT_PER_STAGE:
-            return tuple(range(model.num_layers + 1))
+            return tuple(range(model.num_inner_layers + 1))
         case RecomputeFreedom.ALL_OR_NONE:
-            return (0, model.num_layers)
+            return (0, model.num_inner_layers)

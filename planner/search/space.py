@@ -55,9 +55,9 @@ def even_cut(model: ModelSpec, pp: int) -> tuple[int, ...]:
         raise ValueError(f"{pp} stages for {total} layers")
     if pp == 1:
         return (total,)
-    if pp > model.num_layers:
+    if pp > model.num_inner_layers:
         return (1,) * (pp - 1) + (total - pp + 1,)
-    each, rest = divmod(model.num_layers, pp)
+    each, rest = divmod(model.num_inner_layers, pp)
     blocks = [each + (1 if 1 <= stage <= rest else 0) for stage in range(pp)]
     blocks[0] += 1
     blocks[-1] += 1
@@ -80,8 +80,10 @@ def plan_of(framework: str, mesh: Mesh, cut: tuple[int, ...], recompute_layers: 
 
 
 def even_plan(model: ModelSpec, framework: str, mesh: Mesh, recompute: Recompute) -> Plan:
-    """The plan with an even cut and one recompute mode for all blocks."""
-    modes = (Recompute.NONE, *([recompute] * model.num_layers), Recompute.NONE)
+    """The plan with an even cut and one recompute mode for all layers but the first and the last."""
+    modes = tuple(
+        Recompute.NONE if layer in (0, len(model.layers) - 1) else recompute for layer in range(len(model.layers))
+    )
     return plan_of(framework, mesh, even_cut(model, mesh.pp), modes)
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from costmodel.memory import StageView, stage_memory
+from costmodel.memory import StageView, stage_memory, stage_moments
 from costmodel.price import LayerPrice
 from costmodel.setting import Mesh, Setting
-from costmodel.spec import Layer, ModelSpec, Recompute
+from costmodel.spec import ModelSpec, Recompute
 from costmodel.stage_price import StagePrice, stage_price
 from costmodel.uncertainty import memory_bounds_bytes
 from planner.search.deadline import Deadline
+from planner.search.recompute_set import RecomputedKind, cheapest_set
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class StageOption:
     """One way to fill a stage."""
 
     num_layers: int
-    recompute: tuple[Recompute, ...]
+    recomputed: tuple[int, ...]
+    """How many layers of each kind are recomputed, the first ones of the stage; kinds as in `ModelSpec.distinct`."""
     price: StagePrice
 
 
@@ -43,18 +44,48 @@ class StageTable:
     allow_tight: bool
     deadline: Deadline = field(default_factory=Deadline)
     """Once it has passed, no option is computed any more."""
-    _options: dict[tuple[int, int, int], StageOption | None] = field(default_factory=dict)
+    _options: dict[tuple[int, ...], StageOption | None] = field(default_factory=dict)
 
     def option(self, stage: int, start: int, num_layers: int) -> StageOption | None:
         """Stage `stage` with `num_layers` layers from layer `start` on; None where it does not fit into memory.
 
         Raises OutOfTime where it is not known yet and the deadline has passed.
         """
-        key = (stage, -1 if self.uniform else start, num_layers)
+        key = self._key(stage, start, num_layers)
         if key not in self._options:
             self.deadline.check()
             self._options[key] = self._compute(stage, start, num_layers)
         return self._options[key]
+
+    def modes(self, option: StageOption, start: int) -> tuple[Recompute, ...]:
+        """The recompute mode of each layer of the stage that `option` fills from layer `start` on."""
+        left = list(option.recomputed)
+        modes = []
+        for kind in self.setting.model.distinct_index[start : start + option.num_layers]:
+            modes.append(Recompute.FULL if left[kind] else Recompute.NONE)
+            left[kind] -= left[kind] > 0
+        return tuple(modes)
+
+    def _key(self, stage: int, start: int, num_layers: int) -> tuple[int, ...]:
+        """What the cost of a stage hangs on: which layers it holds, whatever their order. Only a rule that takes the
+        first blocks of a stage asks for the order."""
+        if self.num_recomputed is not None:
+            return (stage, -1 if self.uniform else start, num_layers)
+        return (stage, *self._composition(start, start + num_layers))
+
+    def _composition(self, start: int, stop: int) -> tuple[int, ...]:
+        """How many layers of each kind stand from `start` on before `stop`."""
+        counts = self._prefix_counts
+        return tuple(after - before for before, after in zip(counts[start], counts[stop], strict=True))
+
+    @cached_property
+    def _prefix_counts(self) -> list[tuple[int, ...]]:
+        counts = [0] * len(self.setting.model.distinct)
+        found = [tuple(counts)]
+        for kind in self.setting.model.distinct_index:
+            counts[kind] += 1
+            found.append(tuple(counts))
+        return found
 
     def least_s(self, start: int, num_layers: int) -> tuple[float, float]:
         """Forward and backward time of these layers without recomputation."""
@@ -70,12 +101,11 @@ class StageTable:
 
     def peak_bytes(self, stage: int, start: int, modes: tuple[Recompute, ...]) -> int:
         """Predicted peak of the stage that holds one layer per mode, from layer `start` on."""
-        stop = start + len(modes)
-        return stage_memory(
-            StageView(
-                self.setting, self.mesh, stage, self.setting.model.layers[start:stop], self.prices[start:stop], modes
-            )
-        ).peak_bytes
+        return stage_memory(self._view(stage, start, modes)).peak_bytes
+
+    def _view(self, stage: int, start: int, modes: tuple[Recompute, ...]) -> StageView:
+        layers = slice(start, start + len(modes))
+        return StageView(self.setting, self.mesh, stage, self.setting.model.layers[layers], self.prices[layers], modes)
 
     @property
     def uniform(self) -> bool:
@@ -93,47 +123,57 @@ class StageTable:
                 return None
         if modes is None:
             return None
-        return StageOption(num_layers, modes, stage_price(self.prices[start : start + num_layers], modes))
+        recomputed = [0] * len(self.setting.model.distinct)
+        for index, mode in zip(layers, modes, strict=True):
+            recomputed[self.setting.model.distinct_index[index]] += mode is Recompute.FULL
+        price = stage_price(self.prices[start : start + num_layers], modes)
+        return StageOption(num_layers, tuple(recomputed), price)
 
     def _fastest_that_fits(self, stage: int, layers: range, blocks: list[int]) -> tuple[Recompute, ...] | None:
-        """The set of recomputed blocks that adds least time among those that fit, or None where none fits."""
-
-        def fits(recomputed: list[int]) -> bool:
-            return self._fits(stage, layers.start, _modes(layers, recomputed))
-
-        if fits([]):
+        """The set of recomputed layers that adds least time among those that fit, or None where none fits."""
+        kept = self._view(stage, layers.start, _modes(layers, []))
+        moments, limit_bytes = stage_moments(kept), self._limit_bytes
+        if max(moments.optimizer_step_bytes, moments.checkpoint_bytes) > limit_bytes:
+            return None
+        if max(moments.backward_start_bytes, moments.backward_end_bytes) <= limit_bytes:
             return _modes(layers, [])
-        best: list[int] | None = None
-        best_s = math.inf
-        for others, kind in self._choices(blocks):
-            if self._recompute_s(others) >= best_s:
-                continue
-            chosen = others
-            if not others or not fits(others):
-                # From one on, each more of a kind frees memory, so bisection is exact; the first adds a working set,
-                # which may be more than it frees.
-                some = [others + kind[:count] for count in range(1, len(kind) + 1)]
-                if not some or not fits(some[-1]):
-                    continue
-                chosen = some[bisect.bisect_left(some, True, hi=len(some) - 1, key=fits)]
-            if self._recompute_s(chosen) < best_s:
-                best, best_s = chosen, self._recompute_s(chosen)
-        return _modes(layers, best) if best is not None else None
 
-    def _choices(self, blocks: list[int]) -> Iterator[tuple[list[int], list[int]]]:
-        """Every choice among the blocks of all kinds but the most frequent, and the blocks of that one.
+        def needed_bytes(working_bytes: int) -> int | None:
+            """Activations of micro-batches in flight are there when a backward pass starts, and gone when it ends; the
+            working set of a recomputed layer is there at both."""
+            if moments.backward_end_bytes + working_bytes > limit_bytes:
+                return None
+            return -(-(moments.backward_start_bytes + working_bytes - limit_bytes) // kept.in_flight)
 
-        Which blocks of a kind are recomputed makes no difference, so its first ones are.
-        """
-        kinds: dict[Layer, list[int]] = {}
+        chosen = cheapest_set(self._kinds(blocks), needed_bytes)
+        return None if chosen is None else _modes(layers, chosen)
+
+    def _kinds(self, blocks: list[int]) -> list[RecomputedKind]:
+        """The layers `blocks`, equal ones together."""
+        numbers: dict[int, list[int]] = {}
         for index in blocks:
-            kinds.setdefault(self.setting.model.layers[index], []).append(index)
-        *others, most = sorted(kinds.values(), key=len) or [[]]
-        for counts in itertools.product(*(range(len(kind) + 1) for kind in others)):
-            yield [index for kind, count in zip(others, counts, strict=True) for index in kind[:count]], most
+            numbers.setdefault(self.setting.model.distinct_index[index], []).append(index)
+        return [self._kind(tuple(equal), self.prices[equal[0]]) for equal in numbers.values()]
 
-    def _recompute_s(self, recomputed: list[int]) -> float:
-        return sum(self.prices[index].recompute_s for index in recomputed)
+    @staticmethod
+    def _kind(layers: tuple[int, ...], price: LayerPrice) -> RecomputedKind:
+        return RecomputedKind(
+            layers=layers,
+            time_s=price.recompute_s,
+            freed_bytes=price.saved_bytes - price.input_bytes,
+            working_bytes=price.saved_bytes,
+        )
+
+    @cached_property
+    def _limit_bytes(self) -> int:
+        """The highest predicted peak that is within the limit."""
+        low, high = 0, 2 * self.setting.cluster.device.memory_limit_bytes
+        return (
+            bisect.bisect_right(
+                range(low, high), 0, key=lambda peak: not within_limit(self.setting, peak, allow_tight=self.allow_tight)
+            )
+            - 1
+        )
 
     def _fits(self, stage: int, start: int, modes: tuple[Recompute, ...]) -> bool:
         return within_limit(self.setting, self.peak_bytes(stage, start, modes), allow_tight=self.allow_tight)
