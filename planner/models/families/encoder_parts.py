@@ -29,11 +29,21 @@ def activates(key: str, default: str) -> Callable[[Config], None]:
     return check
 
 
-def inside(section: str, check: Callable[[Config], None]) -> Callable[[Config], None]:
-    """The check on the keys of a nested object."""
+def is_of_type(*names: str) -> Callable[[Config], None]:
+    """A check that model_type, where it is given, is one of `names`; the others build another tower."""
+
+    def check(config: Config) -> None:
+        Word("model_type", default=names[0], known=names).read(config, 0)
+
+    return check
+
+
+def inside(section: str, *checks: Callable[[Config], None]) -> Callable[[Config], None]:
+    """The checks on the keys of a nested object."""
 
     def check_section(config: Config) -> None:
-        check(config.section(section))
+        for check in checks:
+            check(config.section(section))
 
     return check_section
 

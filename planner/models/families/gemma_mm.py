@@ -10,22 +10,23 @@ from costmodel.spec import Attention, Block, Dense, Filter, LayerRun, Mlp, Norm,
 from costmodel.spec import Part as ModelPart
 from planner.models.config import Config, shown
 from planner.models.families import gemma, gemma4
-from planner.models.families.clip import BESIDE, SIGLIP_ACTIVATES, SIGLIP_TOKENS, siglip_vision
-from planner.models.families.encoder_parts import activates, inside
+from planner.models.families.encoder_parts import activates
 from planner.models.families.image_parts import stem
 from planner.models.families.language import ONE_IMAGE_BOTH_WAYS, Language, by_model_type
 from planner.models.families.parts import HEAD_SPLIT, HEADS, HIDDEN, LAYERS, TIED, attention, block, mlp
+from planner.models.families.towers import SIGLIP, Vision
 from planner.models.family import Family, One, RunSource, Stack, Within
 from planner.models.keys import Computed, In, Size, Source, Times, part, tokens, width
 
-GEMMA3 = Language(by_model_type(*gemma.FAMILIES), "gemma3_text", tied=TIED)
+GEMMA3 = Language({"gemma3_text": by_model_type(*gemma.FAMILIES)["gemma3_text"]}, "gemma3_text", tied=TIED)
+GEMMA3_VISION = Vision({"siglip_vision_model": SIGLIP}, "siglip_vision_model")
 GEMMA4 = Language(by_model_type(*gemma4.FAMILIES), "gemma4_text", tied=TIED)
 
 
 def _pooled_tokens(config: Config, layer: int) -> int:
     """Tokens of an image in the text: a square that the patches are averaged down to."""
     asked = int(tokens("mm_tokens_per_image", default=256).read(config, layer))
-    patches = SIGLIP_TOKENS.read(config.section("vision_config"), layer)
+    patches = GEMMA3_VISION.num_tokens.read(config, layer)
     if math.isqrt(asked) ** 2 != asked or asked > patches:
         config.fail(
             f"{config.place('mm_tokens_per_image')} is {asked}, but must be a square number of at most {patches}, the "
@@ -217,7 +218,7 @@ FAMILIES: tuple[Family, ...] = (
         "Gemma3ForConditionalGeneration",
         "gemma3",
         (
-            Within("vision_config", siglip_vision(*BESIDE)),
+            GEMMA3_VISION,
             One(
                 ModelPart.CONNECTOR,
                 part(Dense, hidden=In("vision_config", HIDDEN), out=GEMMA3.width, norm=Norm.RMS),
@@ -226,7 +227,6 @@ FAMILIES: tuple[Family, ...] = (
             GEMMA3,
         ),
         max_seq_len=GEMMA3.longest,
-        checks=(inside("vision_config", SIGLIP_ACTIVATES),),
         note=ONE_IMAGE_BOTH_WAYS,
     ),
     Family(

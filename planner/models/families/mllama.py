@@ -163,10 +163,8 @@ FAMILIES: tuple[Family, ...] = (
         ),
         max_seq_len=In("text_config", tokens("max_position_embeddings", default=131_072)),
         checks=(
-            inside("vision_config", activates("hidden_act", "gelu")),
-            inside("vision_config", _feeds_all_it_keeps),
-            inside("text_config", Activation()),
-            inside("text_config", Rotation(HEAD_SPLIT)),
+            inside("vision_config", activates("hidden_act", "gelu"), _feeds_all_it_keeps),
+            inside("text_config", Activation(), Rotation(HEAD_SPLIT)),
         ),
         note=ONE_IMAGE,
     ),

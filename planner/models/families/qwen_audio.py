@@ -5,7 +5,7 @@ from __future__ import annotations
 from costmodel.spec import Dense
 from costmodel.spec import Part as ModelPart
 from planner.models.families import llama, qwen_moe
-from planner.models.families.encoder_parts import activates, inside
+from planner.models.families.encoder_parts import activates, inside, is_of_type
 from planner.models.families.language import ONE_WINDOW, Language, by_model_type
 from planner.models.families.whisper import FRAMES, tower
 from planner.models.family import Family, One, Within
@@ -40,7 +40,10 @@ FAMILIES: tuple[Family, ...] = (
             LANGUAGE,
         ),
         max_seq_len=LANGUAGE.longest,
-        checks=(inside("audio_config", activates("activation_function", "gelu")),),
+        checks=(
+            inside("audio_config", activates("activation_function", "gelu")),
+            inside("audio_config", is_of_type("qwen2_audio_encoder")),
+        ),
         note=ONE_WINDOW,
     ),
 )

@@ -76,7 +76,10 @@ TEXT_3 = decoder(
 
 def _language(default: str, *families: Family, may_be_flat: bool = False) -> Language:
     """Of 2-VL and 2.5-VL, which may be told flat, text_config may tie the tables; of the others the outer config."""
-    return Language(by_model_type(*families), default, or_nested=may_be_flat, may_be_flat=may_be_flat)
+    table = by_model_type(*families)
+    # The class reads every text_config alike; older ones bear the name of the whole model.
+    table[default.removesuffix("_text")] = table[default]
+    return Language(table, default, or_nested=may_be_flat, may_be_flat=may_be_flat)
 
 
 LANGUAGE_2 = _language(

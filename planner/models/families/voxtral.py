@@ -6,7 +6,7 @@ from costmodel.spec import Dense
 from costmodel.spec import Part as ModelPart
 from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
-from planner.models.families.encoder_parts import activates, inside
+from planner.models.families.encoder_parts import activates, inside, is_of_type
 from planner.models.families.language import ONE_WINDOW, Language, by_model_type, projects
 from planner.models.families.llama import ATTENTION_BIAS, HEAD_DIM_128, KV_HEADS_OF_8, MLP_BIAS
 from planner.models.families.parts import UNTIED, attention, biased, block, decoder, mlp
@@ -82,7 +82,11 @@ FAMILIES: tuple[Family, ...] = (
             LANGUAGE,
         ),
         max_seq_len=LANGUAGE.longest,
-        checks=(projects, inside("audio_config", activates("activation_function", "gelu"))),
+        checks=(
+            projects,
+            inside("audio_config", activates("activation_function", "gelu")),
+            inside("audio_config", is_of_type("voxtral_encoder")),
+        ),
         note=ONE_WINDOW,
     ),
 )

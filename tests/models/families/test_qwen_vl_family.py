@@ -110,6 +110,10 @@ def test_hybrid_text_of_qwen3_5() -> None:
     assert not any(isinstance(block.feed_forward, Moe) for block in model.blocks)
 
 
+def test_a_text_may_bear_the_name_of_the_whole_model() -> None:
+    assert read_file("qwen3_vl_8b", text_config__model_type="qwen3_vl").runs == read_file("qwen3_vl_8b").runs
+
+
 def test_windows_of_the_text_begin_where_they_are_switched_on() -> None:
     keys = {"num_hidden_layers": 4, "use_sliding_window": True, "max_window_layers": 2, "sliding_window": 16}
     model = read_file("qwen2_vl_7b", **keys)

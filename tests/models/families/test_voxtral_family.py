@@ -62,6 +62,7 @@ def test_the_head_is_never_tied() -> None:
         ({"audio_config": None}, "audio_config is null"),
         ({"audio_config": {**AUDIO, "num_hidden_layers": None}}, "audio_config.num_hidden_layers is null"),
         ({"audio_config": {**AUDIO, "intermediate_size": 12}}, "audio_config.intermediate_size is 12"),
+        ({"audio_config": {**AUDIO, "model_type": "gemma4_audio"}}, "audio_config.model_type is 'gemma4_audio'"),
         ({"audio_config": {**AUDIO, "d_model": 8}}, "both mean the same"),
         ({"text_config": {**TEXT, "model_type": "qwen2"}}, "text_config.model_type is 'qwen2'"),
         ({"text_config": {**TEXT, "num_local_experts": 8}}, "text_config.num_local_experts is 8"),
