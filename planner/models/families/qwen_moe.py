@@ -19,6 +19,7 @@ from planner.models.families.experts import (
     experts,
     in_range,
     listed_blocks,
+    unread,
     window,
 )
 from planner.models.families.llama import ATTENTION_BIAS, LAYER_TYPES
@@ -179,5 +180,11 @@ FAMILIES = (
     Family("Qwen3MoeForCausalLM", "qwen3_moe", QWEN3_MOE_TEXT, checks=TEXT_CHECKS),
     Family("Qwen3NextForCausalLM", "qwen3_next", QWEN3_NEXT_TEXT, checks=HYBRID_CHECKS),
     Family("Qwen3_5ForCausalLM", "qwen3_5_text", QWEN3_5_TEXT, mtp=QWEN3_5_MTP, checks=HYBRID_CHECKS),
-    Family("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", QWEN3_5_MOE_TEXT, mtp=QWEN3_5_MOE_MTP, checks=HYBRID_CHECKS),
+    Family(
+        "Qwen3_5MoeForCausalLM",
+        "qwen3_5_moe_text",
+        QWEN3_5_MOE_TEXT,
+        mtp=QWEN3_5_MOE_MTP,
+        checks=(*HYBRID_CHECKS, unread("mlp_only_layers", [])),
+    ),
 )
