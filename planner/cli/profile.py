@@ -29,16 +29,17 @@ def profile(
 ) -> None:
     """Measure the layers of a model, the memory they keep and the links between ranks, on this machine."""
     from costmodel.spec import Profile
+    from planner.cli import models
     from planner.cli.console import line, note, out, print_json, progress
     from planner.cli.device import check_ranks, default_ranks, find_device
     from planner.cli.profiling import choose, measure_here
     from planner.cli.summaries import print_profile, profile_object
     from planner.files import check_document_writable, write_document
     from planner.models.presets import DEMO_MODEL
-    from planner.models.read import load_model
 
     check_document_writable(output, Profile, force=force)
-    loaded = load_model(model or DEMO_MODEL)
+    loaded = models.load(model or DEMO_MODEL)
+    models.refuse_to_train(loaded.hf_config, f"--model {model}")
     kind = find_device(device)
     num_ranks = default_ranks(kind) if nproc is None else nproc
     check_ranks(kind, num_ranks)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     """The JSON object, and what prints it for a person."""
 
 UNDERSTOOD = (
-    "a model's config.json or preset name, a cluster file or preset name, or a file of planner (profile, plan, "
-    "measurement)"
+    "a model's config.json, preset name or module:factory, a cluster file or preset name, or a file of planner "
+    "(profile, plan, measurement)"
 )
 
 
@@ -29,7 +29,8 @@ UNDERSTOOD = (
 def show(file: str, as_json: bool) -> None:
     """Say what was understood from FILE, and what was assumed.
 
-    FILE is a config.json or its folder, a cluster, profile, plan or measurement, or the name of a preset.
+    FILE is a config.json or its folder, a cluster, profile, plan or measurement, the name of a preset, or
+    module:factory, which is imported.
     """
     from planner.cli.console import out, print_json
 
@@ -42,10 +43,10 @@ def show(file: str, as_json: bool) -> None:
 
 def _understand(file: str) -> tuple[str, Shown]:
     from costmodel.errors import BadInputError
+    from planner.cli.models import names_factory
     from planner.clusters import presets as clusters
     from planner.files import read_text, schema_of
     from planner.models import presets as models
-    from planner.models.read import refuse_factory
 
     path = Path(file)
     if models.preset_path(file) is not None or os.path.isdir(path):
@@ -53,7 +54,8 @@ def _understand(file: str) -> tuple[str, Shown]:
     if clusters.preset_path(file) is not None or path.suffix in {".yaml", ".yml"}:
         return "cluster", _cluster(file)
     if not os.path.lexists(path):
-        refuse_factory(file, "show")
+        if names_factory(file):
+            return "model", _model(file)
         raise BadInputError(f"{file}: neither a file nor a preset; show understands {UNDERSTOOD}")
     text = read_text(path, "file")
     schema = (schema_of(text) or "").partition("/")[0]
@@ -69,10 +71,10 @@ def _understand(file: str) -> tuple[str, Shown]:
 
 
 def _model(file: str) -> Shown:
+    from planner.cli import models
     from planner.cli.summaries import model_object, print_model
-    from planner.models.read import load_model
 
-    loaded = load_model(file)
+    loaded = models.load(file)
     data = {**model_object(loaded.spec), "sha256": loaded.sha256}
     return data, lambda console: print_model(console, loaded.spec)
 

@@ -46,7 +46,7 @@ def passes_at_lengths(
     """
     few, num_calls = record(LOOPED[0], MAX_CALLS)
     try:
-        most = min(MAX_CALLS, 3 * num_calls + 500)
+        most = min(MAX_CALLS, 2 * num_calls + 100)
         return lengths, (record(lengths[0], most)[0], record(lengths[1], most)[0])
     except TooManyCallsError:
         return LOOPED, (few, record(LOOPED[1], MAX_CALLS)[0])

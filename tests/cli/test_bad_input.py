@@ -101,21 +101,10 @@ def test_one_sentence_and_the_right_code(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["profile", "solve", "check", "show"])
-def test_a_factory_is_refused_by_every_command_that_takes_a_model(planner, tmp_path: Path, command: str) -> None:
-    (tmp_path / "mine.py").write_text("raise SystemExit('a module is not imported')")
-    flags = {"profile": ("--model",), "show": ()}.get(command, ("--gpus", 8, *H100, "--model"))
-    outcome = planner(command, *flags, "mine:build")
-    assert outcome.code == 2
-    assert "mine:build: module:factory is not supported by this version; give a preset name" in outcome.stderr
-    assert outcome.stderr.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]
-
-
 @pytest.mark.parametrize("command", ["profile", "solve", "check"])
 def test_help_says_which_models_work(planner, command: str) -> None:
     text = " ".join(planner(command, "--help").stdout.split())
-    assert "Hugging Face config.json (file or folder); module:factory is not supported by this version" in text
+    assert "Hugging Face config.json (file or folder), or module:factory, which is imported" in text
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"architectures": ["MixtralForCausalLM"]}', "\x00"])

@@ -1,0 +1,114 @@
+"""Sizes a model that is given as modules in order: the first takes tokens, each of the others what the one before
+returned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from costmodel.errors import BadInputError
+from costmodel.spec import ModelSpec, Part
+from profiler.tracing.factory import Factory, users_code
+from profiler.tracing.failures import quiet_torch
+from profiler.tracing.fake import fake_mode, to_fake
+from profiler.tracing.fit import LONG, SHORT, passes_at_lengths
+from profiler.tracing.layers import has_unclear_experts, layer_runs
+from profiler.tracing.pieces import Params, Piece
+from profiler.tracing.recorder import MAX_CALLS, Recorder, TooManyCallsError, Work
+from profiler.tracing.stacks import Signature, signature
+
+MAX_LAYERS = 1000
+MIN_LAYERS = 3
+
+Recorded = list[tuple[Work, int]]
+"""Work of each layer, and the last dimension of what it returned."""
+
+
+def trace_factory(factory: Factory) -> ModelSpec:
+    """The model that the user's `factory` builds: its first layer the embedding, its last one the head.
+
+    Raises BadInputError, one sentence, for whatever is wrong with it.
+    """
+    where = f"--model {factory.text}"
+    modules, example_input = factory.layers()
+    if not MIN_LAYERS <= len(modules) <= MAX_LAYERS:
+        raise BadInputError(
+            f"{where}: returned {len(modules)} layers, but must return from {MIN_LAYERS} (embedding, block, head) to "
+            f"{MAX_LAYERS:,}"
+        )
+    whole = nn.ModuleList(modules)
+    with quiet_torch(), fake_mode():
+        to_fake(whole)
+
+        def record(seq_len: int, max_calls: int) -> tuple[Recorded, int]:
+            with users_code(where, "making its example_input"):
+                inputs = _tokens(1, seq_len) if example_input is None else example_input(1, seq_len)
+            if not isinstance(inputs, Tensor):
+                raise BadInputError(
+                    f"{where}: example_input returned a {type(inputs).__name__}, but must return a tensor"
+                )
+            return _record(whole, inputs, max_calls, where)
+
+        try:
+            lengths, (short, long) = passes_at_lengths(record, (SHORT, LONG))
+        except TooManyCallsError:
+            raise BadInputError(
+                f"{where}: a forward pass takes more than {MAX_CALLS:,} calls into torch, too many to trace"
+            ) from None
+    params = Params()
+    pieces = [
+        Piece(_part(index, len(modules)), [module], (few[0], many[0]), few[1], params.take(module.parameters()))
+        for index, (module, few, many) in enumerate(zip(modules, short, long, strict=True))
+    ]
+    sizes = {weight.dtype.itemsize for weight in whole.parameters()} or {torch.get_default_dtype().itemsize}
+    said = [
+        f"Sized by tracing the {len(modules)} modules of {factory.text}; their layers cannot be split by tensor "
+        "parallelism, nor run by planner."
+    ]
+    if has_unclear_experts(pieces):
+        said.append("How many experts a token meets is not known: all parameters are counted as active.")
+    return ModelSpec(
+        name=factory.text,
+        architecture=factory.text,
+        runs=layer_runs(pieces, lengths, max(sizes)),
+        assumptions=tuple(said),
+    )
+
+
+def _tokens(batch: int, seq_len: int) -> Tensor:
+    return torch.zeros((batch, seq_len), dtype=torch.int64)
+
+
+def _record(modules: nn.ModuleList, inputs: Tensor, max_calls: int, where: str) -> tuple[Recorded, int]:
+    """Run the layers one after the other; one that equals a layer before is not run again."""
+    recorder = Recorder([*modules.parameters(), *modules.buffers()], max_calls)
+    recorded: Recorded = []
+    twins: dict[tuple[Signature, torch.Size, torch.dtype], tuple[Tensor, Work]] = {}
+    with recorder:
+        for index, module in enumerate(modules):
+            key = (signature(module), inputs.shape, inputs.dtype)
+            if key not in twins:
+                given = inputs.detach().requires_grad_() if inputs.is_floating_point() else inputs
+                twins[key] = (
+                    _output(module, given, f"{where}: layer {index} ({type(module).__name__})"),
+                    recorder.take(),
+                )
+            inputs, work = twins[key]
+            recorded.append((work, inputs.shape[-1] if inputs.dim() else 0))
+        return recorded, recorder.num_calls
+
+
+def _output(module: Callable[[Tensor], object], inputs: Tensor, where: str) -> Tensor:
+    with users_code(where, f"its forward pass on a tensor of shape {list(inputs.shape)}"):
+        output = module(inputs)
+    if not isinstance(output, Tensor):
+        raise BadInputError(f"{where}: returned a {type(output).__name__}, but must return one tensor")
+    return output
+
+
+def _part(index: int, num_layers: int) -> Part:
+    if index == 0:
+        return Part.EMBEDDING
+    return Part.HEAD if index == num_layers - 1 else Part.BLOCKS
