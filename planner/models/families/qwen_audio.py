@@ -40,10 +40,7 @@ FAMILIES: tuple[Family, ...] = (
             LANGUAGE,
         ),
         max_seq_len=LANGUAGE.longest,
-        checks=(
-            inside("audio_config", activates("activation_function", "gelu")),
-            inside("audio_config", is_of_type("qwen2_audio_encoder")),
-        ),
+        checks=(inside("audio_config", is_of_type("qwen2_audio_encoder"), activates("activation_function", "gelu")),),
         note=ONE_WINDOW,
     ),
 )

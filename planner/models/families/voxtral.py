@@ -84,8 +84,7 @@ FAMILIES: tuple[Family, ...] = (
         max_seq_len=LANGUAGE.longest,
         checks=(
             projects,
-            inside("audio_config", activates("activation_function", "gelu")),
-            inside("audio_config", is_of_type("voxtral_encoder")),
+            inside("audio_config", is_of_type("voxtral_encoder"), activates("activation_function", "gelu")),
         ),
         note=ONE_WINDOW,
     ),
