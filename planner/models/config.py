@@ -22,6 +22,7 @@ class Config:
         self._path = path
         self._assumptions: dict[str, None] = {}
         self._sections: dict[str, Config] = {}
+        self._read: set[str] = set()
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -41,8 +42,12 @@ class Config:
         return self.data.get(key) is not None
 
     def was_read(self, key: str) -> bool:
-        """Whether the object under `key` was asked for."""
-        return key in self._sections
+        """Whether the value under `key` was asked for."""
+        return key in self._read
+
+    def _value(self, key: str) -> Any:
+        self._read.add(key)
+        return self.data.get(key)
 
     def fail(self, message: str) -> NoReturn:
         """Raise BadInputError: the file, then `message`."""
@@ -51,7 +56,7 @@ class Config:
     def section(self, key: str, default: Mapping[str, Any] | None = None) -> Config:
         """The object under `key`; `default` where the key is missing or null. Raises BadInputError without one."""
         if key not in self._sections:
-            value = self.data.get(key)
+            value = self._value(key)
             if value is None and default is not None:
                 value = default
             if not isinstance(value, dict):
@@ -64,7 +69,7 @@ class Config:
 
     def integer(self, key: str, least: int, most: int) -> int:
         """The whole number under `key`, which must be there and lie in `least..most`."""
-        value = self.data.get(key)
+        value = self._value(key)
         if value is None:
             state = "null" if key in self.data else "missing"
             self.fail(f"key {self.place(key)} is {state}; a whole number from {least} to {most} is needed")
@@ -74,14 +79,14 @@ class Config:
 
     def boolean(self, key: str) -> bool:
         """The switch under `key`, which must be there."""
-        value = self.data.get(key)
+        value = self._value(key)
         if not isinstance(value, bool):
             self.fail(f"{self.place(key)} is {shown(value)}, but must be true or false")
         return value
 
     def word(self, key: str, known: Iterable[str]) -> str:
         """The text under `key`, which must be there and one of `known`."""
-        value = self.data.get(key)
+        value = self._value(key)
         known = tuple(known)
         if not isinstance(value, str) or value not in known:
             self.fail(f"{self.place(key)} is {shown(value)}, but must be one of {', '.join(known)}")
@@ -89,7 +94,7 @@ class Config:
 
     def items(self, key: str, length: int, what: str) -> list[Any]:
         """The list under `key`, which must be there and have `length` entries, as many as `what` says."""
-        value = self.data.get(key)
+        value = self._value(key)
         if not isinstance(value, list):
             self.fail(f"{self.place(key)} is {shown(value)}, but must be a list with {length} entries ({what})")
         if len(value) != length:

@@ -16,22 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from costmodel.errors import BadInputError
-from costmodel.spec import Block, LayerRun, ModelSpec, Moe
+from costmodel.spec import LayerRun, ModelSpec
 from costmodel.spec.base import parse_json
 from planner.files import read_text
 from planner.models.config import Config, shown
 from planner.models.families import FAMILIES
 from planner.models.family import Family, RunSource
+from planner.models.keys import contradiction
 from planner.models.other_schemas import other_schema
 from planner.models.presets import EXAMPLES, preset_names, preset_path
+from planner.models.unread import refuse_unread
 
 MAX_CONFIG_BYTES = 4 * 2**20
 FACTORY = re.compile(r"[\w./\\-]+:[A-Za-z_][\w.]*")
 """`module:factory`: Python that builds a model."""
-EXPERTS = re.compile(r"expert|(?:^|_)moe(?:_|$)", re.IGNORECASE)
-"""Keys that say mixture of experts, whatever the class is called."""
-NESTED = re.compile(r"(?:text|vision|audio|llm|language|encoder|decoder|ffn|attn|thinker|talker)_config")
-"""Keys of objects that hold part of a model."""
 
 
 class UnknownArchitectureError(BadInputError):
@@ -114,7 +112,7 @@ def read_model(data: dict[str, Any], where: str, name: str) -> ModelSpec:
     runs, mtp_runs = _runs(family.layers, config), _runs(family.mtp, config)
     for check in family.checks:
         check(config)
-    _refuse_unread_parts(config, runs)
+    refuse_unread(config, family)
     max_seq_len = family.max_seq_len.read(config, 0)
     if config.has("quantization_config"):
         config.assume("quantization_config describes the file; sizes are those of the weights as they are trained.")
@@ -130,7 +128,7 @@ def read_model(data: dict[str, Any], where: str, name: str) -> ModelSpec:
             assumptions=config.assumptions,
         )
     except ValueError as error:
-        config.fail(str(error))
+        config.fail(contradiction(error, {}, config))
 
 
 def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
@@ -159,11 +157,13 @@ def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
         )
     if not isinstance(architectures, list) or not isinstance(architectures[0], str):
         raise BadInputError(f"{where}: architectures is {shown(architectures)}, but must be a list of class names")
-    for family in FAMILIES:
-        if family.architecture == architectures[0]:
-            if model_type in (None, family.model_type):
-                return family, ""
-            return family, f"Read as {family.architecture}, the class it names, although model_type is {model_type!r}."
+    rows = [family for family in FAMILIES if family.architecture == architectures[0]]
+    for family in rows:
+        if model_type in (None, family.model_type):
+            return family, ""
+    if rows:
+        kind = shown(model_type)
+        return rows[0], f"Read as {rows[0].architecture}, the class it names, although model_type is {kind}."
     raise UnknownArchitectureError(
         f"{where}: architecture {shown(architectures[0])} is not known"
         + _similar(architectures[0], [family.architecture for family in FAMILIES])
@@ -172,23 +172,6 @@ def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
 
 def _runs(sources: Iterable[RunSource], config: Config) -> tuple[LayerRun, ...]:
     return tuple(run for source in sources for run in source.runs(config))
-
-
-def _refuse_unread_parts(config: Config, runs: tuple[LayerRun, ...]) -> None:
-    """A mixture of experts is never read as a dense model, nor a part of a model as the whole."""
-    if not any(isinstance(run.layer, Block) and isinstance(run.layer.feed_forward, Moe) for run in runs):
-        for key, value in config.data.items():
-            if EXPERTS.search(key) and value not in (None, 0, 1, "", [], {}):
-                config.fail(
-                    f"{key} is {shown(value)}, so this is a mixture of experts, but {config.architecture} is dense; "
-                    "name the class that it is for in architectures"
-                )
-    for key, value in config.data.items():
-        if NESTED.fullmatch(key) and isinstance(value, dict) and not config.was_read(key):
-            config.fail(
-                f"{key} holds part of a model, but {config.architecture} does not read it; name the class that the "
-                "config is for in architectures"
-            )
 
 
 def _load(path: Path, where: str, name: str) -> RawConfig:

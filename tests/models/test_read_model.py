@@ -224,3 +224,27 @@ def test_parameters_equal_those_that_transformers_builds(changes: dict[str, Any]
         built = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(**data))
     assert type(built).__name__ == data["architectures"][0]
     assert read_model(data, "here", "small").params_total == sum(parameter.numel() for parameter in built.parameters())
+
+
+def test_a_class_with_experts_may_have_none_in_any_block() -> None:
+    shape = {"moe_intermediate_size": 32, "num_experts": 4, "num_experts_per_tok": 2, "mlp_only_layers": [0, 1]}
+    model = read(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", head_dim=8, **shape)
+    # embedding and head 6400 each; a block: q and o 64 x 64, k and v 64 x 32 each: 12288; norms of heads 2 x 8;
+    # feed-forward 3 x 64 x 96 = 18432; two norms 128: 30864, twice 61728; the last norm 64.
+    assert model.params_total == 6400 + 61728 + 64 + 6400
+    assert model.params_active == model.params_total
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"moe_intermediate_size": 32}, "this is a mixture of experts, but LlamaForCausalLM is dense"),
+        ({"per_layer_config": [{}]}, "per_layer_config gives blocks sizes of their own"),
+        ({"pruned_heads": {"0": [1]}}, "pruned_heads gives blocks sizes of their own"),
+        ({"vision_config": {"hidden_size": 8}}, "vision_config holds part of a model"),
+        ({"layer_types": ["full_attention"] * 3}, "layer_types has 3 entries, but num_hidden_layers is 2"),
+    ],
+)
+def test_keys_that_make_it_another_model_are_not_passed_over(changes: dict[str, Any], named: str) -> None:
+    with pytest.raises(BadInputError, match=named):
+        read(**changes)

@@ -97,7 +97,6 @@ def test_deepseek_v2_as_published() -> None:
     [
         (v3, {"n_routed_experts": ...}, "n_routed_experts is missing"),
         (v3, {"moe_intermediate_size": None}, "moe_intermediate_size is null"),
-        (v3, {"first_k_dense_replace": 9}, "is a mixture of experts"),
         (v3, {"n_group": 3}, "n_group = 3 does not divide n_routed_experts = 4"),
         (v3, {"n_group": 2, "topk_group": 3}, "topk_group is 3, but n_group is only 2"),
         (v3, {"qk_head_dim": 6}, r"qk_nope_head_dim \+ qk_rope_head_dim = 5"),
