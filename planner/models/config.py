@@ -106,5 +106,13 @@ def shown(value: Any) -> str:
     """A value in a message, cut where it is long."""
     if value is None:
         return "null"
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return _cut(str(value).lower() if isinstance(value, bool) else repr(value))
+
+
+def shown_key(key: str) -> str:
+    """A key that the file makes up, in a message: as it is, or quoted where it cannot be printed, and cut."""
+    return _cut(key if key.isprintable() and key.strip() == key != "" else repr(key))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."

@@ -192,6 +192,15 @@ class Quotient:
         return int(dividend // divisor)
 
 
+def origin(source: Any, config: Config) -> str:
+    """The keys that a value comes from, for messages: `head_dim`, or `hidden_size / num_attention_heads`."""
+    while isinstance(source, Key) and not config.has(source.name) and isinstance(source.default, Key | Quotient):
+        source = source.default
+    if isinstance(source, Quotient):
+        return f"{config.place(source.dividend.name)} / {config.place(source.divisor.name)}"
+    return config.place(source.name) if isinstance(source, Key) else "head_dim"
+
+
 @dataclass(frozen=True)
 class Choose:
     """The case that another value picks, for each block anew."""

@@ -12,7 +12,7 @@ from typing import Any
 from planner.models.config import Config, shown
 from planner.models.families.llama import ACTIVATIONS
 from planner.models.families.parts import HEAD_DIM
-from planner.models.keys import Source, Word
+from planner.models.keys import Source, Word, origin
 from planner.models.rope import check_rope
 
 PLACES = ("rope_parameters", "rope_scaling")
@@ -56,7 +56,8 @@ class Rotation:
             if num_rotated % 2 or not num_rotated:
                 config.fail(
                     f"rotary position embeddings turn {num_rotated} of the {head_dim} dimensions of a head "
-                    f"({config.place(self.key)} {share}), but need an even number of them"
+                    f"({origin(self.head_dim, config)} = {head_dim}, {config.place(self.key)} {share}), but need an "
+                    "even number of them"
                 )
             # A head's rotated part is checked as if it were a whole head.
             top = {key: value for key, value in config.data.items() if key not in (*PLACES, "partial_rotary_factor")}

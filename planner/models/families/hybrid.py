@@ -137,7 +137,8 @@ def _attends(config: Config, layer: int) -> bool:
     for index in indices:
         if type(index) is not int or not 0 <= index < num_layers:
             config.fail(
-                f"{config.place(key)} holds {shown(index)}, but the blocks have numbers from 0 to {num_layers - 1}"
+                f"{config.place(key)} holds {shown(index)}, but the blocks have numbers from 0 to {num_layers - 1} "
+                f"({config.place(LAYERS.name)} is {num_layers})"
             )
     return layer in indices
 

@@ -1,0 +1,60 @@
+"""A refusal is one line that a terminal can show, and it names the keys that a person must change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from costmodel.errors import BadInputError
+from planner.models.config import MAX_SHOWN, shown, shown_key
+from planner.models.read import read_model
+
+CONFIGS = Path(__file__).parent / "configs"
+PHI = {
+    "architectures": ["PhiForCausalLM"],
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 8,
+    "vocab_size": 100,
+}
+
+
+def refusal(data: dict[str, Any]) -> str:
+    with pytest.raises(BadInputError) as caught:
+        read_model(data, "here", "small")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["expert\nx", "moe_\u202e", "\x1b[31mexpert", " expert", "expert" * 1000])
+def test_a_key_of_the_files_own_making_cannot_spoil_the_message(key: str) -> None:
+    message = refusal({**PHI, key: 3})
+    assert message.isprintable()
+    assert "so this is a mixture of experts, but" in message
+    assert len(message) < 300
+
+
+def test_keys_and_values_are_cut() -> None:
+    assert shown_key("moe") == "moe"
+    assert shown_key("") == "''"
+    assert shown_key("a\nb") == r"'a\nb'"
+    assert len(shown_key("k" * 10_000)) == len(shown("v" * 10_000)) == MAX_SHOWN
+
+
+def test_a_head_that_cannot_be_turned_names_the_keys_of_its_width() -> None:
+    # 64 / 32 = 2 dimensions, of which half are turned: one.
+    message = refusal({**PHI, "num_attention_heads": 32})
+    assert (
+        "turn 1 of the 2 dimensions of a head (hidden_size / num_attention_heads = 2, partial_rotary_factor 0.5)"
+        in (message)
+    )
+    assert "(head_dim = 3," in refusal({**PHI, "head_dim": 3})
+
+
+def test_a_list_of_blocks_with_attention_names_the_number_of_blocks() -> None:
+    bamba = json.loads((CONFIGS / "bamba_9b.json").read_text(encoding="utf-8"))
+    message = refusal({**bamba, "num_hidden_layers": 9})
+    assert "attn_layer_indices holds 9, but the blocks have numbers from 0 to 8 (num_hidden_layers is 9)" in message
