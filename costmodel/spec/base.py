@@ -48,7 +48,7 @@ class Source(StrEnum):
 class Spec(BaseModel):
     """A frozen value that refuses unknown keys, NaN and infinity."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class Document(Spec):

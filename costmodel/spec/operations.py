@@ -70,13 +70,16 @@ class DotProductAttention:
     @property
     def num_pairs(self) -> float:
         """Pairs of query and key that meet in one sequence; a causal triangle counts as half of its square."""
-        whole = float(self.num_queries) * self.num_keys
-        if not self.causal:
-            return whole
-        window = self.num_keys if self.window is None else min(self.window, self.num_keys)
+        seen = 2 * self.num_keys if self.window is None else self.window
         if self.chunked:
-            return self.num_queries * window / 2
-        return self.num_queries * window - window**2 / 2
+            seen = min(seen, self.num_keys)
+            return self.num_queries * seen / (2 if self.causal else 1)
+        if self.causal:
+            seen = min(seen, self.num_keys)
+            return self.num_queries * seen - seen**2 / 2
+        # Half of the window lies before the query and half behind it; both ends of the sequence cut off a triangle.
+        seen = min(seen, 2 * self.num_keys)
+        return self.num_queries * seen - self.num_queries * seen**2 / (4 * self.num_keys)
 
     @property
     def flop(self) -> float:

@@ -12,8 +12,9 @@ from typing import Any
 
 from costmodel.errors import BadInputError
 from planner.files import read_text
+from planner.models.errors import UnknownArchitectureError
 from planner.models.presets import preset_path
-from planner.models.read import FACTORY, LoadedModel, RawConfig, UnknownArchitectureError, load_config, read_model
+from planner.models.read import FACTORY, LoadedModel, RawConfig, load_config, read_model
 
 
 def load(text: str) -> LoadedModel:

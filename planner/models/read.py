@@ -20,6 +20,7 @@ from costmodel.spec import LayerRun, ModelSpec
 from costmodel.spec.base import parse_json
 from planner.files import read_text
 from planner.models.config import Config, shown
+from planner.models.errors import UnknownArchitectureError
 from planner.models.families import FAMILIES
 from planner.models.family import Family, RunSource
 from planner.models.keys import contradiction
@@ -30,10 +31,6 @@ from planner.models.unread import refuse_unread
 MAX_CONFIG_BYTES = 4 * 2**20
 FACTORY = re.compile(r"[\w./\\-]+:[A-Za-z_][\w.]*")
 """`module:factory`: Python that builds a model."""
-
-
-class UnknownArchitectureError(BadInputError):
-    """No family reads the class of the config. Tracing it might."""
 
 
 @dataclass(frozen=True)

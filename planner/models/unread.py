@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from costmodel.spec import Moe
-from planner.models.config import Config, shown
+from planner.models.config import Config, shown, shown_key
 from planner.models.family import Family
 from planner.models.keys import Part
 
@@ -31,25 +31,29 @@ def refuse_unread(config: Config, family: Family) -> None:
     for key, value in config.data.items():
         if config.was_read(key) or value in (None, 0, 1, "", [], {}):
             continue
+        place = config.place(shown_key(key))
         if EXPERTS.search(key) and not knows_experts:
             config.fail(
-                f"{key} is {shown(value)}, so this is a mixture of experts, but {config.architecture} is dense; "
-                "name the class that it is for in architectures"
+                f"{place} is {shown(value)}, so this is a mixture of experts, but {family.architecture} is dense; name "
+                "the class that it is for"
             )
         if NESTED.fullmatch(key) and isinstance(value, dict):
             config.fail(
-                f"{key} holds part of a model, but {config.architecture} does not read it; name the class that the "
-                "config is for in architectures"
+                f"{place} holds part of a model, but {family.architecture} does not read it; name the class that it is "
+                "for"
             )
         if key in OTHER_BLOCKS:
             config.fail(
-                f"{key} gives blocks sizes of their own, but {config.architecture} is read with equal ones; remove "
-                "the key, or name the class that reads it in architectures"
+                f"{place} gives blocks sizes of their own, but {family.architecture} is read with equal ones; remove "
+                "the key, or name the class that reads it"
             )
     for key in PER_BLOCK:
         count, entries = config.data.get("num_hidden_layers"), config.data.get(key)
         if isinstance(entries, list) and type(count) is int and len(entries) != count:
-            config.fail(f"{key} has {len(entries)} entries, but num_hidden_layers is {count}; they must be as many")
+            config.fail(
+                f"{config.place(key)} has {len(entries)} entries, but {config.place('num_hidden_layers')} is {count}; "
+                "they must be as many"
+            )
 
 
 def _mentions_experts(source: Any) -> bool:

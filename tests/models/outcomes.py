@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from costmodel.errors import BadInputError
-from planner.models.read import UnknownArchitectureError, load_config, read_model
+from planner.models.errors import UnknownArchitectureError
+from planner.models.read import load_config, read_model
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = Path(__file__).parent / "configs"

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from costmodel.spec import Block, Head, LayerRun, Moe
+from costmodel.spec import Head, LayerRun
 from planner.models.config import Config, shown
+from planner.models.errors import UnknownArchitectureError
 from planner.models.families.encoder_parts import PARAMETER_FREE
 from planner.models.families.parts import UNTIED
 from planner.models.family import Family
 from planner.models.keys import MAX_WIDTH, Computed, Source, Word, value_of
+from planner.models.unread import refuse_unread
 
 ONE_IMAGE = "Each sequence is taken to hold one image."
 ONE_IMAGE_BOTH_WAYS = f"{ONE_IMAGE[:-1]}, whose tokens see each other both ways; attention is counted as causal."
 ONE_WINDOW = "Each sequence is taken to hold one window of sound."
 """What models of several senses assume about their input."""
-
-
-EXPERTS = re.compile(r"expert|(?:^|_)moe(?:_|$)", re.IGNORECASE)
-"""Keys that say mixture of experts."""
-
-
-def _refuse_experts(text: Config) -> None:
-    """A mixture of experts is never read as a dense model."""
-    for key, value in text.data.items():
-        if EXPERTS.search(key) and value not in (None, False, 0, 1, "", [], {}):
-            text.fail(
-                f"{text.place(key)} is {shown(value)}, so the language model is a mixture of experts, but "
-                f"{text.place('model_type')} names a dense one; name the one it is"
-            )
 
 
 def by_model_type(*families: Family) -> dict[str, Family]:
@@ -66,8 +53,7 @@ class Language:
         tied = bool(value_of(self.tied, config)) or (self.or_nested and head.layer.tied)
         for check in family.checks:
             check(text)
-        if not any(isinstance(run.layer, Block) and isinstance(run.layer.feed_forward, Moe) for run in runs):
-            _refuse_experts(text)
+        refuse_unread(text, family)
         if family.note:
             config.assume(family.note)
         yield from runs
@@ -89,6 +75,10 @@ class Language:
         family, text = self._find(config)
         return next(family.layers[0].runs(text)).layer.hidden
 
+    def place_of_hidden(self, config: Config) -> str:
+        """The key of that width, for messages."""
+        return self._find(config)[1].place("hidden_size")
+
     @property
     def width(self) -> Source:
         """The same, as a source of sizes around it."""
@@ -100,7 +90,10 @@ class Language:
         text = config.section("text_config")
         name = text.data.get("model_type", self.default)
         if not isinstance(name, str) or name not in self.families:
-            config.fail(f"{text.place('model_type')} is {shown(name)}, but must be one of {', '.join(self.families)}")
+            raise UnknownArchitectureError(
+                f"{config.where}: {text.place('model_type')} is {shown(name)}, but must be one of "
+                f"{', '.join(self.families)}"
+            )
         return self.families[name], text
 
 
@@ -119,8 +112,8 @@ def equals_text_width(language: Language, key: str, default: int, section: str |
         if given != expected:
             state = str(given) if key in tower.data else f"missing, which means {given}"
             config.fail(
-                f"{tower.place(key)} is {state}, but the language model that the tower feeds has width {expected}; "
-                "they must be equal"
+                f"{tower.place(key)} is {state}, but the language model that the tower feeds has width {expected} "
+                f"({language.place_of_hidden(config)}); they must be equal"
             )
         return given
 

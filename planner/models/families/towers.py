@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from costmodel.spec import LayerRun, Norm
 from costmodel.spec import Part as ModelPart
 from planner.models.config import Config, shown
+from planner.models.errors import UnknownArchitectureError
 from planner.models.families.clip import (
     BESIDE,
     CLIP_ACTIVATES,
@@ -75,7 +76,10 @@ class Vision:
         vision = config.section("vision_config")
         name = vision.data.get("model_type", self.default)
         if not isinstance(name, str) or name not in self.towers:
-            config.fail(f"{vision.place('model_type')} is {shown(name)}, but must be one of {', '.join(self.towers)}")
+            raise UnknownArchitectureError(
+                f"{config.where}: {vision.place('model_type')} is {shown(name)}, but must be one of "
+                f"{', '.join(self.towers)}"
+            )
         return self.towers[name]
 
 
