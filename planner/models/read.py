@@ -1,7 +1,7 @@
 """Reads a Hugging Face config into a `ModelSpec`, as plain JSON, without importing transformers.
 
-The class that `architectures` names decides what the keys mean; its family is one row of `families.FAMILIES`. A model
-of another class is refused by an error of its own, so that whoever can trace it may; it is never guessed.
+The class that `architectures` names decides what the keys mean; its family is a row of data in a file of `families`. A
+model of another class is refused by an error of its own, so that whoever can trace it may; it is never guessed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from costmodel.spec.base import parse_json
 from planner.files import read_text
 from planner.models.config import Config, shown
 from planner.models.errors import UnknownArchitectureError
-from planner.models.families import FAMILIES
+from planner.models.families import families, families_of_class
 from planner.models.family import Family, RunSource
 from planner.models.keys import contradiction
 from planner.models.other_schemas import other_schema
@@ -145,16 +145,16 @@ def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
                 f"{where}: has neither architectures nor model_type, so nothing says how its keys are meant; add "
                 'the class it is for, e.g. "architectures": ["LlamaForCausalLM"]'
             )
-        for family in FAMILIES:
+        for family in families():
             if family.model_type == model_type:
                 return family, f"The class is {family.architecture}, taken from model_type {model_type!r}."
         raise UnknownArchitectureError(
             f"{where}: architectures is missing and model_type is {shown(model_type)}, which is not known"
-            + _similar(model_type, [family.model_type for family in FAMILIES])
+            + _similar(model_type, [family.model_type for family in families()])
         )
     if not isinstance(architectures, list) or not isinstance(architectures[0], str):
         raise BadInputError(f"{where}: architectures is {shown(architectures)}, but must be a list of class names")
-    rows = [family for family in FAMILIES if family.architecture == architectures[0]]
+    rows = families_of_class(architectures[0])
     for family in rows:
         if model_type in (None, family.model_type):
             return family, ""
@@ -163,7 +163,7 @@ def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
         return rows[0], f"Read as {rows[0].architecture}, the class it names, although model_type is {kind}."
     raise UnknownArchitectureError(
         f"{where}: architecture {shown(architectures[0])} is not known"
-        + _similar(architectures[0], [family.architecture for family in FAMILIES])
+        + _similar(architectures[0], [family.architecture for family in families()])
     )
 
 

@@ -1,99 +1,76 @@
-"""Model families as data, one file for those that resemble each other, listed here once."""
+"""Model families as data, one file for those that resemble each other, listed here once.
+
+A file is loaded when the search for a class comes to it: loading all takes longer than the rest of `planner show`.
+"""
 
 from __future__ import annotations
 
-from planner.models.families import (
-    bart,
-    bert,
-    bloom,
-    clip,
-    cohere,
-    dbrx,
-    decilm,
-    deepseek,
-    falcon,
-    gemma,
-    gemma4,
-    gemma_mm,
-    glm,
-    gpt2,
-    gpt_neox,
-    gpt_oss,
-    hybrid,
-    kimi,
-    llama,
-    llama4,
-    llama4_mm,
-    llava,
-    mamba,
-    mimo,
-    minicpm3,
-    minimax,
-    mistral4,
-    mixtral,
-    mllama,
-    nemotron_h,
-    olmo,
-    opt,
-    phi,
-    plain,
-    qwen_audio,
-    qwen_moe,
-    qwen_vl,
-    sparse,
-    starcoder2,
-    t5,
-    vit,
-    voxtral,
-    whisper,
-    windowed,
-)
+from collections.abc import Iterator
+from importlib import import_module
+
 from planner.models.family import Family
 
-FAMILIES: tuple[Family, ...] = (
-    *llama.FAMILIES,
-    *gemma4.FAMILIES,
-    *gemma.FAMILIES,
-    *gpt2.FAMILIES,
-    *decilm.FAMILIES,
-    *minicpm3.FAMILIES,
-    *windowed.FAMILIES,
-    *plain.FAMILIES,
-    *cohere.FAMILIES,
-    *nemotron_h.FAMILIES,
-    *mamba.FAMILIES,
-    *hybrid.FAMILIES,
-    *starcoder2.FAMILIES,
-    *phi.FAMILIES,
-    *opt.FAMILIES,
-    *olmo.FAMILIES,
-    *gpt_neox.FAMILIES,
-    *falcon.FAMILIES,
-    *bloom.FAMILIES,
-    *bert.FAMILIES,
-    *t5.FAMILIES,
-    *bart.FAMILIES,
-    *whisper.FAMILIES,
-    *mixtral.FAMILIES,
-    *qwen_moe.FAMILIES,
-    *deepseek.FAMILIES,
-    *glm.FAMILIES,
-    *vit.FAMILIES,
-    *clip.FAMILIES,
-    *minimax.FAMILIES,
-    *mistral4.FAMILIES,
-    *gpt_oss.FAMILIES,
-    *dbrx.FAMILIES,
-    *llama4.FAMILIES,
-    *mimo.FAMILIES,
-    *qwen_vl.FAMILIES,
-    *kimi.FAMILIES,
-    *llava.FAMILIES,
-    *voxtral.FAMILIES,
-    *llama4_mm.FAMILIES,
-    *gemma_mm.FAMILIES,
-    *mllama.FAMILIES,
-    *qwen_audio.FAMILIES,
-    *sparse.FAMILIES,
+MODULES = (
+    "llama",
+    "qwen_moe",
+    "deepseek",
+    "mixtral",
+    "gemma",
+    "gpt_oss",
+    "glm",
+    "phi",
+    "gpt2",
+    "qwen_vl",
+    "llama4_mm",
+    "falcon",
+    "gpt_neox",
+    "t5",
+    "bert",
+    "nemotron_h",
+    "gemma4",
+    "decilm",
+    "minicpm3",
+    "windowed",
+    "plain",
+    "cohere",
+    "mamba",
+    "hybrid",
+    "starcoder2",
+    "opt",
+    "olmo",
+    "bloom",
+    "bart",
+    "whisper",
+    "vit",
+    "clip",
+    "minimax",
+    "mistral4",
+    "dbrx",
+    "llama4",
+    "mimo",
+    "kimi",
+    "llava",
+    "voxtral",
+    "gemma_mm",
+    "mllama",
+    "qwen_audio",
+    "sparse",
 )
-"""Where a config names no class, the first family of its model_type counts."""
+"""Those that people bring most come first. Where a config names no class, the first family of its model_type counts."""
+
+
+def families() -> Iterator[Family]:
+    """Every family, in order."""
+    for name in MODULES:
+        yield from import_module(f"{__name__}.{name}").FAMILIES
+
+
+def families_of_class(architecture: str) -> tuple[Family, ...]:
+    """The families that read a class: none, one, or one for each model_type that it is used with."""
+    for name in MODULES:
+        found = tuple(
+            family for family in import_module(f"{__name__}.{name}").FAMILIES if family.architecture == architecture
+        )
+        if found:
+            return found
+    return ()
