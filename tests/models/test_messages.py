@@ -58,3 +58,10 @@ def test_a_list_of_blocks_with_attention_names_the_number_of_blocks() -> None:
     bamba = json.loads((CONFIGS / "bamba_9b.json").read_text(encoding="utf-8"))
     message = refusal({**bamba, "num_hidden_layers": 9})
     assert "attn_layer_indices holds 9, but the blocks have numbers from 0 to 8 (num_hidden_layers is 9)" in message
+
+
+def test_heads_that_do_not_fill_the_width_name_all_keys_that_decide() -> None:
+    mamba2 = {"architectures": ["Mamba2ForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 100}
+    message = refusal({**mamba2, "num_heads": 8, "head_dim": 17})
+    assert "num_heads = 8 heads of 17 are 136 wide, but must be 128" in message
+    assert message.endswith("give head_dim, expand and hidden_size that agree")

@@ -10,7 +10,7 @@ from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.parts import HIDDEN, TIED, UNTIED, block, decoder
 from planner.models.family import Family
-from planner.models.keys import Computed, Flag, Part, Size, Source, part, value_of, width
+from planner.models.keys import Computed, Flag, Part, Size, Source, origin, part, value_of, width
 
 EXPAND = Size("expand", default=2)
 CONV_KERNEL = Size("conv_kernel", default=4)
@@ -77,7 +77,8 @@ def heads_fill_width(expand: Source, num_heads: Size, head_dim: Source) -> Any:
         if heads * dim != inner:
             config.fail(
                 f"{config.place(num_heads.name)} = {heads} heads of {dim} are {heads * dim} wide, but must be "
-                f"{inner}, as wide as the expanded model; give sizes that agree"
+                f"{inner}, as wide as the expanded model; give {origin(head_dim, config)}, {origin(expand, config)} and "
+                f"{config.place(HIDDEN.name)} that agree"
             )
 
     return check
