@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 RUN_TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format bench clean
+.PHONY: help demo test test-all fuzz lint format bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,10 @@ test: $(STAMP)  ## the fast tests
 
 test-all: $(STAMP)  ## all tests, the slow ones too
 	$(RUN_TESTS)
+
+FUZZ_INPUTS ?= 20000
+fuzz: $(STAMP)  ## mutated configs through the reader; FUZZ_INPUTS=20000, FUZZ_SEED=... repeats a run
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --inputs $(FUZZ_INPUTS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 lint: $(STAMP)  ## ruff, ruff format, mypy strict, import-linter
 	$(BIN)/ruff check .
