@@ -81,20 +81,10 @@ def load_config(text: str) -> RawConfig:
         # A file name need not be UTF-8, but the name of a model stands in files that are.
         name = os.fsencode(name).decode("utf-8", errors="replace") or "model"
         return _load(path, f"model config {path}", name)
-    refuse_factory(text, "--model")
     names = preset_names()
     close = difflib.get_close_matches(text.rpartition("/")[2].lower(), names, n=3)
     hint = f"did you mean {', '.join(close)}" if close else f"presets: {EXAMPLES} and others, {len(names)} in all"
     raise BadInputError(f"--model {text}: neither a preset nor a config.json or folder that holds one; {hint}")
-
-
-def refuse_factory(text: str, where: str) -> None:
-    """Raise BadInputError, which says what does work, where `text` has the form `module:factory`. Imports nothing."""
-    if FACTORY.fullmatch(text):
-        raise BadInputError(
-            f"{where} {text}: module:factory is not supported by this version; give a preset name "
-            f"(such as {EXAMPLES}) or a Hugging Face config.json (file or folder)"
-        )
 
 
 def read_model(data: dict[str, Any], where: str, name: str) -> ModelSpec:
