@@ -77,8 +77,8 @@ def heads_fill_width(expand: Source, num_heads: Size, head_dim: Source) -> Any:
         if heads * dim != inner:
             config.fail(
                 f"{config.place(num_heads.name)} = {heads} heads of {dim} are {heads * dim} wide, but must be "
-                f"{inner}, as wide as the expanded model; give {origin(head_dim, config)}, {origin(expand, config)} and "
-                f"{config.place(HIDDEN.name)} that agree"
+                f"{inner}, as wide as the expanded model; give {origin(head_dim, config)}, {origin(expand, config)} "
+                f"and {config.place(HIDDEN.name)} that agree"
             )
 
     return check
