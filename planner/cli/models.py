@@ -1,63 +1,61 @@
-"""The model that `--model` names, from whichever source knows it: a family, a trace of its class, or the user's code.
-
-A family reads a config without torch. Only what no family reads is traced, which loads torch and transformers and takes
-seconds.
-"""
+"""`planner models`: the models that are known by name, with their sizes and where their shapes were published."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 from typing import Any
 
-from costmodel.errors import BadInputError
-from planner.files import read_text
-from planner.models.errors import UnknownArchitectureError
-from planner.models.presets import preset_path
-from planner.models.read import FACTORY, LoadedModel, RawConfig, load_config, read_model
+import click
+
+from planner.cli import options
 
 
-def load(text: str) -> LoadedModel:
-    """The model of a preset, a `config.json` (file or folder) or `module:factory`.
+@click.command()
+@options.json_flag
+def models(as_json: bool) -> None:
+    """List the presets that --model understands, and the classes of config.json that are read."""
+    from planner.cli.console import line, out, print_json, table
+    from planner.models.families import families
+    from planner.models.presets import preset_names
 
-    Raises BadInputError in one sentence for what is none of these, cannot be read or cannot be traced; MissingError
-    where tracing needs transformers and it is not installed.
-    """
-    if names_factory(text):
-        return _trace_factory(text)
-    raw = load_config(text)
-    try:
-        spec = read_model(raw.data, raw.where, raw.name)
-    except UnknownArchitectureError:
-        return _trace_class(raw)
-    return LoadedModel(raw.data, spec, raw.sha256, raw.where)
-
-
-def names_factory(text: str) -> bool:
-    """Whether `text` is `module:factory`, and neither a preset nor a file."""
-    return FACTORY.fullmatch(text) is not None and preset_path(text) is None and not os.path.lexists(text)
-
-
-def refuse_to_train(hf_config: dict[str, Any], what: str) -> None:
-    """Raise BadInputError where the raw config of a model says that the user's own code builds it."""
-    if "factory" in hf_config:
-        raise BadInputError(
-            f"{what}: its model is built by {hf_config['factory']}, but planner trains and measures Hugging Face "
-            "models only; size it with show, solve or check, and train it with your own code in the layout of the plan"
-        )
+    presets = [_preset(name) for name in preset_names()]
+    architectures = sorted({family.architecture for family in families()})
+    if as_json:
+        print_json({"models": presets, "architectures": architectures})
+        return
+    rows = [
+        (preset["name"], _size(preset), f"{preset['num_layers']} x {preset['hidden']:,}", preset["architecture"])
+        for preset in presets
+    ]
+    console = out()
+    console.print(table(("preset", "parameters", "blocks", "class"), rows))
+    console.print()
+    console.print(
+        line(f"Classes that are read from a config.json ({len(architectures)}): {', '.join(architectures)}.", "dim")
+    )
+    console.print(line("`planner show NAME` says more of one; --json lists sources and repositories too."))
 
 
-def _trace_class(raw: RawConfig) -> LoadedModel:
-    from profiler.tracing import trace_config
+def _preset(name: str) -> dict[str, Any]:
+    """A preset with its sizes and origin."""
+    from planner.models.presets import preset_sources
+    from planner.models.read import load_model
 
-    return LoadedModel(raw.data, trace_config(raw.data, raw.where, raw.name), raw.sha256, raw.where)
+    spec, origin = load_model(name).spec, preset_sources()[name]
+    return {
+        "name": name,
+        "architecture": spec.architecture,
+        "params_total": spec.params_total,
+        "params_active": spec.params_active,
+        "num_layers": spec.num_layers,
+        "hidden": spec.hidden,
+        "max_seq_len": spec.max_seq_len,
+        "source": origin["source"],
+        "hub": origin.get("hub", []),
+    }
 
 
-def _trace_factory(text: str) -> LoadedModel:
-    from profiler.tracing import Factory, trace_factory
+def _size(preset: dict[str, Any]) -> str:
+    from costmodel import units
 
-    factory = Factory(text)
-    # The file that holds the factory stands for the model; code that it imports is not hashed.
-    source = text if factory.source is None else read_text(factory.source, "module of the factory")
-    sha256 = hashlib.sha256(source.encode()).hexdigest()
-    return LoadedModel({"factory": text}, trace_factory(factory), sha256, f"module:factory {text}")
+    total, active = preset["params_total"], preset["params_active"]
+    return units.format_count(total) + ("" if total == active else f", {units.format_count(active)} active")

@@ -29,7 +29,7 @@ def profile(
 ) -> None:
     """Measure the layers of a model, the memory they keep and the links between ranks, on this machine."""
     from costmodel.spec import Profile
-    from planner.cli import models
+    from planner.cli import loading
     from planner.cli.console import line, note, out, print_json, progress
     from planner.cli.device import check_ranks, default_ranks, find_device
     from planner.cli.profiling import choose, measure_here
@@ -38,8 +38,8 @@ def profile(
     from planner.models.presets import DEMO_MODEL
 
     check_document_writable(output, Profile, force=force)
-    loaded = models.load(model or DEMO_MODEL)
-    models.refuse_to_train(loaded.hf_config, f"--model {model}")
+    loaded = loading.load(model or DEMO_MODEL)
+    loading.refuse_to_train(loaded.hf_config, f"--model {model}")
     kind = find_device(device)
     num_ranks = default_ranks(kind) if nproc is None else nproc
     check_ranks(kind, num_ranks)

@@ -11,7 +11,7 @@ from costmodel import stacks
 from costmodel.capability import cautions
 from costmodel.errors import BadInputError
 from costmodel.spec import Block, ClusterSpec, ModelSpec, Moe, Precision, Profile, Workload
-from planner.cli import models
+from planner.cli import loading
 from planner.cli.layout import unsupported
 from planner.clusters.read import load_cluster, published_cluster
 from planner.clusters.resize import check_num_gpus, extend_profile_cluster
@@ -136,7 +136,7 @@ def _model(
         # Read again, so that a profile cannot hold layers that its config does not have.
         spec = read_model(profile.hf_config, "profile: hf_config", profile.model.name)
         return profile.hf_config, spec, spec.assumptions, {}
-    loaded = models.load(model)
+    loaded = loading.load(model)
     assumptions = loaded.spec.assumptions
     if profile is not None and not {sample.layer for sample in profile.layers} & set(loaded.spec.layers):
         assumptions = (

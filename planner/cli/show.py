@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +44,7 @@ def show(file: str, as_json: bool) -> None:
 
 def _understand(file: str) -> tuple[str, Shown]:
     from costmodel.errors import BadInputError
-    from planner.cli.models import names_factory
+    from planner.cli.loading import names_factory
     from planner.clusters import presets as clusters
     from planner.files import read_text, schema_of
     from planner.models import presets as models
@@ -56,7 +57,9 @@ def _understand(file: str) -> tuple[str, Shown]:
     if not os.path.lexists(path):
         if names_factory(file):
             return "model", _model(file)
-        raise BadInputError(f"{file}: neither a file nor a preset; show understands {UNDERSTOOD}")
+        close = difflib.get_close_matches(file, [*models.preset_names(), *clusters.preset_names()], n=3)
+        hint = f"did you mean {', '.join(close)}" if close else f"show understands {UNDERSTOOD}"
+        raise BadInputError(f"{file}: neither a file nor a preset; {hint}")
     text = read_text(path, "file")
     schema = (schema_of(text) or "").partition("/")[0]
     if schema in _READERS:
@@ -71,10 +74,10 @@ def _understand(file: str) -> tuple[str, Shown]:
 
 
 def _model(file: str) -> Shown:
-    from planner.cli import models
+    from planner.cli import loading
     from planner.cli.summaries import model_object, print_model
 
-    loaded = models.load(file)
+    loaded = loading.load(file)
     data = {**model_object(loaded.spec), "sha256": loaded.sha256}
     return data, lambda console: print_model(console, loaded.spec)
 

@@ -12,7 +12,7 @@ from costmodel.errors import PlannerError
 from costmodel.spec import Measurement, PlanFile
 from planner.cli.console import OnProgress, note
 from planner.cli.device import find_device
-from planner.cli.models import refuse_to_train
+from planner.cli.loading import refuse_to_train
 
 SHIPPED_TEXT = Path(__file__).parents[1] / "data" / "liberty.txt"
 """Public-domain English prose, for runs without data of their own."""

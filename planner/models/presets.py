@@ -6,6 +6,7 @@ import os
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent / "presets"
 SOURCES = Path(__file__).parent / "preset_sources.yaml"
@@ -53,9 +54,16 @@ def _of_repository(hub_id: str) -> str | None:
 
 
 @cache
-def _presets_by_repository() -> dict[str, str]:
+def preset_sources() -> dict[str, dict[str, Any]]:
+    """By name of the preset: `source`, `hub` (repositories with its shape), `params_total`."""
     # Imported and read only here: it takes longer than all else that naming a preset needs.
     import yaml
 
-    sources = yaml.load(SOURCES.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return {hub_id.lower(): name for name, source in sources.items() for hub_id in source.get("hub", ())}
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    sources: dict[str, dict[str, Any]] = yaml.load(SOURCES.read_text(encoding="utf-8"), Loader=loader)
+    return sources
+
+
+@cache
+def _presets_by_repository() -> dict[str, str]:
+    return {hub_id.lower(): name for name, source in preset_sources().items() for hub_id in source.get("hub", ())}

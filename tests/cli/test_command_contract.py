@@ -24,6 +24,7 @@ FLAGS = {
     "solve": QUESTION | WORKLOAD | LAYOUT | OUTPUT | {"--allow-tight", "--time-limit"},
     "check": QUESTION | WORKLOAD | LAYOUT | OUTPUT,
     "show": {"--json"},
+    "models": {"--json"},
     "run": {"--steps", "--data", "--seed", "--lr", "--device"} | OUTPUT,
     "report": {"--measurement"} | OUTPUT,
     "export": {"--to", "--launcher"} | OUTPUT,
@@ -89,7 +90,7 @@ SMALL = ("--gpus", 1, "--model", "llama-demo-6m", "--cluster", "h100-sxm")
 
 
 def test_commands_stand_in_the_order_of_a_first_use() -> None:
-    assert list(COMMANDS) == ["profile", "solve", "check", "show", "run", "report", "export", "demo"]
+    assert list(COMMANDS) == ["profile", "solve", "check", "show", "models", "run", "report", "export", "demo"]
 
 
 @pytest.mark.parametrize("name", FLAGS)
@@ -162,6 +163,16 @@ def test_object_of_show(planner) -> None:
     assert outcome.json.keys() >= MODEL
     assert outcome.json["params_total"] == 8030261248
     assert outcome.json["params_mtp"] == 0
+
+
+def test_object_of_models(planner) -> None:
+    data = planner("models", "--json").json
+    names = [model["name"] for model in data["models"]]
+    assert len(names) >= 40
+    assert {"llama-3-70b", "gpt3-175b", "mixtral-8x7b", "deepseek-v3"} <= set(names)
+    assert all(model["source"] and model["params_active"] <= model["params_total"] for model in data["models"])
+    assert "LlamaForCausalLM" in data["architectures"]
+    assert "mixtral-8x7b" in planner("models").stdout
 
 
 def test_objects_of_show_for_what_planner_writes(planner, plan_text: str, measurement: Measurement) -> None:

@@ -184,7 +184,7 @@ def test_a_factory_named_as_a_file_is_told_its_import_name(planner) -> None:
 def test_a_known_family_loads_neither_torch_nor_transformers() -> None:
     code = (
         "import sys\n"
-        "from planner.cli.models import load\n"
+        "from planner.cli.loading import load\n"
         "load('llama-3-8b')\n"
         "print([name for name in ('torch', 'transformers') if name in sys.modules])\n"
     )
