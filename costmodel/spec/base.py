@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, ClassVar, Self
@@ -25,6 +26,8 @@ MAX_DEPTH = 64
 """Levels of lists and objects in a file; far above any of ours, and far below what a JSON writer can nest."""
 MAX_DIGITS = 1000
 """Of a whole number in a file. Python itself refuses to read more than 4,300."""
+MAX_PLACE = 60
+"""Characters of a path of keys in a message."""
 
 
 class Source(StrEnum):
@@ -121,6 +124,9 @@ def parse_json(text: str, where: str, constant: Callable[[str], Any] | None = No
         ) from None
     except RecursionError:
         raise BadInputError(f"{where}: not valid JSON: nested too deeply") from None
+    except _NumberError as error:
+        line = _line_of_number(text, error.number)
+        raise BadInputError(f"{where}: not valid JSON at line {line}: {error}") from None
     except ValueError as error:
         raise BadInputError(f"{where}: not valid JSON: {error}") from None
     if _is_deeper_than(data, MAX_DEPTH):
@@ -130,7 +136,8 @@ def parse_json(text: str, where: str, constant: Callable[[str], Any] | None = No
             json.dumps(data, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise BadInputError(
-                f"{where}: holds an escape from \\ud800 to \\udfff without its other half, which is no text"
+                f"{where}: {_place_of_no_text(data)} holds an escape from \\ud800 to \\udfff without its other half, "
+                "which is no text"
             ) from None
     return data
 
@@ -159,17 +166,55 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number that JSON knows")
 
 
+class _NumberError(ValueError):
+    """A number that is not taken, as it stands in the text."""
+
+    def __init__(self, number: str, fault: str) -> None:
+        super().__init__(f"{_short(number)} {fault}")
+        self.number = number
+
+
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise ValueError(f"{_short(text)} is beyond the largest number")
+        raise _NumberError(text, "is beyond the largest number")
     return number
 
 
 def _whole(text: str) -> int:
     if len(text) > MAX_DIGITS:
-        raise ValueError(f"{_short(text)} has more than {MAX_DIGITS} digits")
+        raise _NumberError(text, f"has more than {MAX_DIGITS} digits")
     return int(text)
+
+
+def _line_of_number(text: str, number: str) -> int:
+    """The first line where `number` stands by itself."""
+    found = re.search(rf"(?<![^\s:,\[]){re.escape(number)}(?![^\s,\]}}])", text)
+    return text.count("\n", 0, found.start() if found else len(text)) + 1
+
+
+def _place_of_no_text(data: Any, place: str = "") -> str | None:
+    """The keys, with dots between them, to the first text with half of a surrogate pair; None where there is none."""
+    if isinstance(data, str):
+        named = place if place.isprintable() and len(place) <= MAX_PLACE else _short(place)
+        return None if _is_text(data) else named or "it"
+    for key, child in _children(data):
+        if isinstance(key, str) and not _is_text(key):
+            return "a key"
+        found = _place_of_no_text(child, f"{place}.{key}" if place else str(key))
+        if found is not None:
+            return found
+    return None
+
+
+def _children(value: Any) -> list[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        return list(value.items())
+    return list(enumerate(value)) if isinstance(value, list) else []
+
+
+def _is_text(value: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
