@@ -73,7 +73,10 @@ class Key:
         default = self.null if is_null and self.null is not REQUIRED else self.default
         if default is REQUIRED:
             return self._checked(config, self.name)
-        value = value_of(default, config, layer)
+        if isinstance(default, Quotient):
+            value = default.quotient(config, layer, f"give sizes that divide, or {config.place(self.name)}")
+        else:
+            value = value_of(default, config, layer)
         self._note(config, value, is_default=default is self.default)
         return value
 
@@ -183,11 +186,15 @@ class Quotient:
 
     def read(self, config: Config, layer: int) -> int:
         """The quotient; raises BadInputError where there is a remainder."""
+        return self.quotient(config, layer, "give sizes that divide")
+
+    def quotient(self, config: Config, layer: int, what_would_do: str) -> int:
+        """The quotient; raises BadInputError, which says `what_would_do`, where there is a remainder."""
         dividend, divisor = self.dividend.read(config, layer), self.divisor.read(config, layer)
         if dividend % divisor:
             config.fail(
                 f"{config.place(self.divisor.name)} = {divisor} does not divide "
-                f"{config.place(self.dividend.name)} = {dividend}; give sizes that divide"
+                f"{config.place(self.dividend.name)} = {dividend}; {what_would_do}"
             )
         return int(dividend // divisor)
 

@@ -65,3 +65,26 @@ def test_heads_that_do_not_fill_the_width_name_all_keys_that_decide() -> None:
     message = refusal({**mamba2, "num_heads": 8, "head_dim": 17})
     assert "num_heads = 8 heads of 17 are 136 wide, but must be 128" in message
     assert message.endswith("give head_dim, expand and hidden_size that agree")
+    granite = json.loads((CONFIGS / "granite_4_0_h_small.json").read_text(encoding="utf-8"))
+    assert refusal({**granite, "mamba_d_head": 192}).endswith(
+        "give mamba_d_head, mamba_expand and hidden_size that agree"
+    )
+
+
+def test_a_head_width_that_would_do_instead_is_named() -> None:
+    qwen = {**PHI, "architectures": ["Qwen3ForCausalLM"], "num_attention_heads": 7, "head_dim": None}
+    assert refusal(qwen).endswith(
+        "num_attention_heads = 7 does not divide hidden_size = 64; give sizes that divide, or head_dim"
+    )
+
+
+def test_a_tower_names_its_own_width() -> None:
+    llama = json.loads((CONFIGS / "llama_3_2_11b_vision.json").read_text(encoding="utf-8"))
+    vision = {**llama["vision_config"], "hidden_size": 2560}
+    assert "7680, but vision_config.hidden_size x (1 + the length of" in refusal({**llama, "vision_config": vision})
+
+
+def test_latent_attention_shares_no_keys_among_heads() -> None:
+    minicpm = json.loads((CONFIGS / "minicpm3_4b.json").read_text(encoding="utf-8"))
+    message = refusal({**minicpm, "num_attention_heads": 20})
+    assert "num_key_value_heads = 40 does not divide num_attention_heads = 20" in message

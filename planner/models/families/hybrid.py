@@ -23,7 +23,7 @@ from planner.models.families.parts import (
     mlp,
 )
 from planner.models.family import Family
-from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, Source, Sum, Times, origin, part, width
+from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, Source, Sum, Times, part, width
 
 KV_HEADS_OF_8 = Size("num_key_value_heads", default=8, null=HEADS)
 BIAS = Flag("attention_bias", default=False)
@@ -68,7 +68,7 @@ def _mamba2(head_dim: Source, **changes: Any) -> Any:
 
 INNER = product(EXPAND, HIDDEN)
 SSM_HEAD_DIM = _split(INNER)
-FILLS = heads_fill_width(EXPAND, SSM_HEADS, SSM_HEAD_DIM)
+FILLS = heads_fill_width(EXPAND, SSM_HEADS, SSM_HEAD_DIM, "mamba_d_head")
 HEADS_WITH_BIAS = {**biased(BIAS), "output_bias": BIAS}
 
 
@@ -183,7 +183,7 @@ def _falcon_heads_fill(config: Config) -> None:
     if heads * head_dim != inner:
         config.fail(
             f"{config.place(SSM_HEADS.name)} = {heads} heads of {head_dim} are not {inner} channels "
-            f"({config.place(FALCON_INNER.name)}); give {origin(FALCON_HEAD_DIM, config)} and widths that agree"
+            f"({config.place(FALCON_INNER.name)}); give mamba_d_head and widths that agree"
         )
 
 

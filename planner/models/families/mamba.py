@@ -10,7 +10,7 @@ from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.parts import HIDDEN, TIED, UNTIED, block, decoder
 from planner.models.family import Family
-from planner.models.keys import Computed, Flag, Part, Size, Source, origin, part, value_of, width
+from planner.models.keys import Computed, Flag, Part, Size, Source, part, value_of, width
 
 EXPAND = Size("expand", default=2)
 CONV_KERNEL = Size("conv_kernel", default=4)
@@ -69,16 +69,19 @@ MAMBA2 = part(
 )
 
 
-def heads_fill_width(expand: Source, num_heads: Size, head_dim: Source) -> Any:
-    """A check that the heads together are as wide as `expand` times the model."""
+def heads_fill_width(expand: Size, num_heads: Size, head_dim: Source, head_dim_key: str) -> Any:
+    """A check that the heads together are as wide as `expand` times the model.
+
+    `head_dim_key` names what `head_dim` is read from.
+    """
 
     def check(config: Config) -> None:
         heads, dim, inner = (value.read(config, 0) for value in (num_heads, head_dim, product(expand, HIDDEN)))
         if heads * dim != inner:
             config.fail(
                 f"{config.place(num_heads.name)} = {heads} heads of {dim} are {heads * dim} wide, but must be "
-                f"{inner}, as wide as the expanded model; give {origin(head_dim, config)}, {origin(expand, config)} "
-                f"and {config.place(HIDDEN.name)} that agree"
+                f"{inner}, as wide as the expanded model; give {config.place(head_dim_key)}, "
+                f"{config.place(expand.name)} and {config.place(HIDDEN.name)} that agree"
             )
 
     return check
@@ -96,7 +99,7 @@ FAMILIES = (
         "mamba2",
         _stack(MAMBA2, UNTIED),
         max_seq_len=UNLIMITED,
-        checks=(heads_fill_width(EXPAND, MAMBA2_HEADS, MAMBA2_HEAD_DIM), Activation()),
+        checks=(heads_fill_width(EXPAND, MAMBA2_HEADS, MAMBA2_HEAD_DIM, "head_dim"), Activation()),
     ),
     # Its norms of B, C and the time step learn nothing.
     Family(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from costmodel.spec import LatentAttention
 from planner.models.families.checks import Activation, Rotation
+from planner.models.families.experts import kv_heads_divide
 from planner.models.families.parts import HEAD_SPLIT, HEADS, HIDDEN, TIED, block, decoder, mlp
 from planner.models.family import Family
 from planner.models.keys import Flag, part, width
@@ -33,6 +34,6 @@ FAMILIES = (
             ),
             tied=TIED,
         ),
-        checks=(Rotation(ROTARY), Activation()),
+        checks=(Rotation(ROTARY), Activation(), kv_heads_divide),
     ),
 )

@@ -64,8 +64,9 @@ def _feeds_all_it_keeps(config: Config) -> None:
     expected = HIDDEN.read(config, 0) * (1 + len(listed))
     if VISION_OUT.read(config, 0) != expected:
         config.fail(
-            f"{config.place('vision_output_dim')} is {VISION_OUT.read(config, 0)}, but hidden_size x (1 + the length "
-            f"of intermediate_layers_indices) is {expected}; they must be equal"
+            f"{config.place('vision_output_dim')} is {VISION_OUT.read(config, 0)}, but "
+            f"{config.place(HIDDEN.name)} x (1 + the length of intermediate_layers_indices) is {expected}; they must "
+            "be equal"
         )
 
 
