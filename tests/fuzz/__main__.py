@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.fuzz.campaign import Tally, run
 from tests.fuzz.check import Built
 from tests.fuzz.formulas import FORMULAS
+from tests.fuzz.inputs import KEY_AT_FAULT
 from tests.fuzz.samples import by_class
 
 REGRESSIONS = Path(__file__).parent / "regressions"
@@ -39,7 +40,8 @@ def main() -> int:
         _say("nothing was found")
         return 0
     failure = tally.failure
-    saved = REGRESSIONS / f"seed{seed}_input{failure.index}.json"
+    key = failure.mutant.key_at_fault
+    saved = REGRESSIONS / f"seed{seed}_input{failure.index}{f'{KEY_AT_FAULT}{key}' if key else ''}.json"
     saved.write_bytes(failure.mutant.content)
     _say(f"input {failure.index}, from {failure.mutant.origin}, saved as {saved}:\n{failure.what}")
     return 1

@@ -15,7 +15,6 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -66,7 +65,13 @@ class Tally:
         return accepted / max(accepted + refused, 1)
 
 
-def run(seed: int, num_inputs: int, num_workers: int, built: Built = Built.WITHOUT_FORMULA) -> Tally:
+def run(
+    seed: int,
+    num_inputs: int,
+    num_workers: int,
+    built: Built = Built.WITHOUT_FORMULA,
+    deadline_s: float = DEADLINE_S,
+) -> Tally:
     """Inputs 0 to `num_inputs` of `seed`; stops at the first failure."""
     context = multiprocessing.get_context("spawn")
     tally, last = Tally(), {}
@@ -74,22 +79,22 @@ def run(seed: int, num_inputs: int, num_workers: int, built: Built = Built.WITHO
     for first in range(num_workers):
         receiving, sending = context.Pipe(duplex=False)
         indices = range(first, num_inputs, num_workers)
-        worker = context.Process(target=_work, args=(sending, seed, indices, built), daemon=True)
+        worker = context.Process(target=_work, args=(sending, seed, indices, built, deadline_s), daemon=True)
         worker.start()
         sending.close()
         pipes[receiving] = (first, worker)
         last[first] = first - num_workers
     while pipes and tally.failure is None:
         for pipe in wait(list(pipes)):
-            first, worker = pipes[pipe]  # type: ignore[index]
+            first, worker = pipes[pipe]
             try:
-                index, kind, answer = pipe.recv()  # type: ignore[union-attr]
+                index, kind, answer = pipe.recv()
             except EOFError:
-                del pipes[pipe]  # type: ignore[arg-type]
+                del pipes[pipe]
                 worker.join()
                 index = last[first] + num_workers
                 if index < num_inputs:
-                    what = f"the worker ended with {worker.exitcode}: a hang of {DEADLINE_S} s, or a crash"
+                    what = f"the worker ended with {worker.exitcode}: a hang of {deadline_s:g} s, or a crash"
                     tally.failure = Failure(index, mutant(seed, index), what)
                 continue
             last[first] = index
@@ -102,22 +107,20 @@ def run(seed: int, num_inputs: int, num_workers: int, built: Built = Built.WITHO
     return tally
 
 
-def _work(answers: Connection, seed: int, indices: range, built: Built) -> None:
+def _work(answers: Connection, seed: int, indices: range, built: Built, deadline_s: float) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as folder:
-        for index, kind, answer in _answers(seed, indices, Path(folder) / "config.json", built):
-            answers.send((index, kind, answer))
+        for index in indices:
+            faulthandler.dump_traceback_later(deadline_s, exit=True, file=sys.stderr)
+            made = mutant(seed, index)
+            answer = _outcome_or_failure(made, Path(folder) / "config.json", built)
+            faulthandler.cancel_dump_traceback_later()
+            answers.send((index, made.kind, answer))
 
 
-def _answers(seed: int, indices: range, path: Path, built: Built) -> Iterator[tuple[int, str, Outcome | str]]:
-    """Of each input its number, kind and outcome, or what failed. Anything raised is a failure of the reader."""
-    for index in indices:
-        faulthandler.dump_traceback_later(DEADLINE_S, exit=True, file=sys.stderr)
-        made = mutant(seed, index)
-        try:
-            answer: Outcome | str = check(made, path, built)
-        except Exception:  # noqa: BLE001  that is what is looked for
-            answer = traceback.format_exc(limit=-6)
-        faulthandler.cancel_dump_traceback_later()
-        yield index, made.kind, answer
+def _outcome_or_failure(made: Mutant, path: Path, built: Built) -> Outcome | str:
+    try:
+        return check(made, path, built)
+    except Exception:  # noqa: BLE001  whatever the reader raises is what is looked for
+        return traceback.format_exc(limit=-6)

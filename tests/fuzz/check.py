@@ -16,16 +16,17 @@ from rich.console import Console
 from costmodel import stacks
 from costmodel.errors import BadInputError
 from costmodel.spec import ModelSpec
-from planner.cli.summaries import model_object, print_model
+from planner.cli.model_summary import model_object, print_model
 from planner.models.errors import UnknownArchitectureError
 from planner.models.read import LoadedModel, load_model
+from tests.fuzz.agreement import disagreements
 from tests.fuzz.formulas import FORMULAS
 from tests.fuzz.inputs import Mutant
 from tests.fuzz.reference import NotCountedError, counted_by_class, counted_by_formula
 
 MAX_MESSAGE = 500
 """Characters of a message without the name of the file."""
-NOT_OF_THE_KEY = re.compile("not valid JSON|without its other half|^key .* is missing")
+NOT_OF_THE_KEY = re.compile("^not valid JSON at line|^key .* is missing")
 """Refusals of the text itself, before there are keys, and of a key that another one makes necessary."""
 STACK = stacks.get("native-cuda")
 
@@ -64,6 +65,8 @@ def check(mutant: Mutant, path: Path, built: Built) -> Outcome:
         model = load_model(str(path))
     except BadInputError as error:
         return _refused(str(error), error, mutant, path)
+    for wrong in disagreements(model.hf_config, model.spec):
+        raise Finding(f"{model.spec.architecture} was accepted, although {wrong}")
     check_usable(model.spec)
     return Outcome("accepted", model.spec.architecture, check_count(model, built))
 

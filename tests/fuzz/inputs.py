@@ -11,6 +11,8 @@ from tests.fuzz.formulas import FORMULAS
 from tests.fuzz.samples import by_class, rejected_texts, samples, trimmed
 from tests.fuzz.tree_mutator import mutate_tree, write
 
+KEY_AT_FAULT = ".key="
+"""Stands in the name of a saved input before `key_at_fault`."""
 BYTES_FRAC = 0.25
 """Share of inputs that are mutated as bytes."""
 

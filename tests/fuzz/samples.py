@@ -15,7 +15,7 @@ from planner.models.read import read_model
 CONFIGS = Path(__file__).parents[1] / "models" / "configs"
 PRESETS = Path(presets.__file__).parent / "presets"
 MAX_BYTES = 64 * 2**10
-TRIMMED_LAYERS = 6
+TRIMMED_LAYERS = 4
 LAYER_KEYS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "depth")
 
 

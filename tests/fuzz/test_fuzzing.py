@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.campaign import Tally
+from tests.fuzz.campaign import Tally, run
 from tests.fuzz.check import Built, Finding, Outcome, check, check_count
 from tests.fuzz.formulas import FORMULAS
-from tests.fuzz.inputs import Mutant, mutant
+from tests.fuzz.inputs import KEY_AT_FAULT, Mutant, mutant
 from tests.fuzz.samples import by_class, samples
 from tests.fuzz.tree_mutator import mutate_tree, write
 
@@ -48,9 +48,20 @@ def test_a_few_hundred_inputs(tmp_path: Path) -> None:
     assert tally.by_outcome["bytes", "refused"] > 50
 
 
+@pytest.mark.slow
+def test_a_hang_is_a_finding() -> None:
+    # No input is done in a millisecond: the watchdog ends the worker at the first one.
+    tally = run(SEED, 3, 1, Built.NONE, deadline_s=0.001)
+    assert tally.failure is not None
+    assert tally.failure.index == 0
+    assert "a hang of 0.001 s, or a crash" in tally.failure.what
+
+
 @pytest.mark.parametrize("path", REGRESSIONS, ids=lambda path: path.stem)
 def test_what_was_found_once_does_not_come_back(path: Path, tmp_path: Path) -> None:
-    check(Mutant("bytes", path.name, path.read_bytes()), tmp_path / "config.json", Built.NONE)
+    """The name of a file may end in the key that a refusal must name."""
+    key = path.stem.partition(KEY_AT_FAULT)[2]
+    check(Mutant("tree", path.name, path.read_bytes(), key), tmp_path / "config.json", Built.WITHOUT_FORMULA)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -135,7 +135,7 @@ def deepseek_v3(k: Keys) -> int:
 
 def minicpm3(k: Keys) -> int:
     h = k("hidden_size")
-    block = _latent(k, 768, 256, 64, 32, 64) + 2 * h
+    block = _latent(k, 768, 256, 64, 32, h // k("num_attention_heads")) + 2 * h
     return stack(k, block + mlp(h, k("intermediate_size"), 3, k("mlp_bias", default=False)), h, tied=True)
 
 
