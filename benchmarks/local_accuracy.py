@@ -23,7 +23,7 @@ from planner.check import check
 from planner.cli.profiling import ProfileChoices, choose, measure_here
 from planner.cli.question import WorkloadFlags, build_job
 from planner.cli.training import train
-from planner.files import write_document
+from planner.documents import write_document
 from planner.job import Layout
 from planner.models.presets import DEMO_MODEL
 from planner.models.read import load_model

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
-from costmodel.errors import BadInputError, MissingError
-from costmodel.feasibility import contradiction
-from costmodel.setting import Setting
-from costmodel.spec import Document, Measurement, PlanFile, Profile
+from costmodel.errors import BadInputError
 
 MAX_FILE_BYTES = 64 * 2**20
 """Far above any config, plan or profile; a larger file was named by mistake."""
-
-DocumentType = TypeVar("DocumentType", bound=Document)
 
 
 def read_text(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> str:
@@ -47,55 +40,6 @@ def read_text(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> str:
     if "\0" in text:
         raise BadInputError(f"{what} {path}: is a binary file, not text")
     return text
-
-
-def read_document(path: Path, kind: type[DocumentType], what: str) -> DocumentType:
-    """One value of `kind` from the JSON file `path`; raises BadInputError for anything else."""
-    return kind.from_json(read_text(path, what), f"{what} {path}")
-
-
-SAME_RATE_FRAC = 0.01
-"""How far tokens a second may lie from tokens a step over its time: rounding, but no other workload."""
-
-
-def read_plan_file(path: Path) -> PlanFile:
-    """The answer of `solve` or `check` in `path`.
-
-    Raises BadInputError, also where the prediction is of another plan or workload, or the plan cannot be one of the
-    model, batch and cluster beside it.
-    """
-    file = read_document(path, PlanFile, "plan file")
-    setting = Setting(file.model, file.workload, file.cluster, file.stack, file.profile)
-    wrong = contradiction(setting, file.plan)
-    if wrong is not None:
-        raise BadInputError(f"plan file {path}: {wrong.sentence}; make it anew with `planner solve`")
-    prediction = file.prediction
-    rate = file.workload.tokens_per_step / prediction.step_time_s / file.plan.num_ranks
-    if not math.isclose(rate, prediction.tokens_per_s_per_gpu, rel_tol=SAME_RATE_FRAC):
-        raise BadInputError(
-            f"plan file {path}: workload and prediction do not belong together: {file.workload.tokens_per_step} tokens "
-            f"a step in {prediction.step_time_s:g} s on {file.plan.num_ranks} ranks are {rate:.6g} tokens a second and "
-            f"rank, but tokens_per_s_per_gpu is {prediction.tokens_per_s_per_gpu:.6g}; solve again"
-        )
-    return file
-
-
-def read_measurement(path: Path) -> Measurement:
-    """What a run showed; raises BadInputError."""
-    return read_document(path, Measurement, "measurement")
-
-
-def read_profile(path: Path) -> Profile:
-    """What was measured on a machine.
-
-    Raises MissingError where there is no such file, since `planner profile` makes one; BadInputError for a faulty one.
-    """
-    if not os.path.lexists(path):
-        raise MissingError(
-            f"profile {path}: no such file; measure this machine with `planner profile -o {path}`, "
-            "or name a model and a cluster with --model and --cluster"
-        )
-    return read_document(path, Profile, "profile")
 
 
 def sha256_of(path: Path, what: str) -> str:
@@ -145,12 +89,6 @@ def _holds(target: Path, path: Path, is_kind: Callable[[str], bool]) -> bool:
     return len(data) <= MAX_FILE_BYTES and is_kind(data.decode("utf-8", errors="replace"))
 
 
-def check_document_writable(path: Path, kind: type[Document], *, force: bool) -> None:
-    """`check_writable` for a document: only a file of the same schema may be replaced, in whatever version."""
-    name = kind.SCHEMA.partition("/")[0]
-    check_writable(path, lambda text: (schema_of(text) or "").partition("/")[0] == name, force=force)
-
-
 def refuse_same_file(output: Path, *inputs: Path | str) -> None:
     """Raise BadInputError where `output` is one of the files that are read: not even `--force` may replace those."""
     for path in inputs:
@@ -181,12 +119,6 @@ def write_text(path: Path, text: str) -> None:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-
-
-def write_document(path: Path, document: Document, *, force: bool = False) -> None:
-    """Write `document` as JSON; a file of another schema is not overwritten without `force` (BadInputError)."""
-    check_document_writable(path, type(document), force=force)
-    write_text(path, document.to_json())
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -1,59 +1,67 @@
-"""The nouns of the program: immutable values that pass between the folders."""
+"""The nouns of the program: immutable values that pass between the folders.
+
+Each is loaded when it is first asked for: to show a model takes none of plans, profiles and clusters, and to make
+their classes takes longer than to read the model.
+"""
 
 from __future__ import annotations
 
-from costmodel.spec.base import Document, Source, Spec
-from costmodel.spec.cluster import ClusterSpec, Device, DeviceKind, LinkKind, Tier
-from costmodel.spec.layers import (
-    Attention,
-    Block,
-    Dense,
-    Embedding,
-    FeedForward,
-    Filter,
-    FinalNorm,
-    GatedDeltaNet,
-    Head,
-    KimiDeltaAttention,
-    Kind,
-    LatentAttention,
-    Layer,
-    LightningAttention,
-    Mamba,
-    Mamba2,
-    Mixer,
-    Mlp,
-    Moe,
-    Norm,
-    QkNorm,
-    Stem,
-    Traced,
-)
-from costmodel.spec.measurement import Measurement
-from costmodel.spec.model import LayerRun, ModelSpec, Part
-from costmodel.spec.plan import AXES, Plan, Recompute, Schedule
-from costmodel.spec.plan_file import (
-    Alternative,
-    Baseline,
-    Certificate,
-    PlanFile,
-    RefusedPlan,
-    Sensitivity,
-)
-from costmodel.spec.prediction import Infeasible, MemoryItem, Prediction, StageMemory, TimeTerm, Verdict
-from costmodel.spec.profile import (
-    Collective,
-    CollectiveSample,
-    DispatchSample,
-    LayerSample,
-    OptimizerSample,
-    Profile,
-    Provenance,
-    ShardingSample,
-    Spread,
-)
-from costmodel.spec.stack import SoftwareStack
-from costmodel.spec.workload import Precision, Workload
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from costmodel.spec.base import Document, Source, Spec
+    from costmodel.spec.cluster import ClusterSpec, Device, DeviceKind, LinkKind, Tier
+    from costmodel.spec.layers import (
+        Attention,
+        Block,
+        Dense,
+        Embedding,
+        FeedForward,
+        Filter,
+        FinalNorm,
+        GatedDeltaNet,
+        Head,
+        KimiDeltaAttention,
+        Kind,
+        LatentAttention,
+        Layer,
+        LightningAttention,
+        Mamba,
+        Mamba2,
+        Mixer,
+        Mlp,
+        Moe,
+        Norm,
+        QkNorm,
+        Stem,
+        Traced,
+    )
+    from costmodel.spec.measurement import Measurement
+    from costmodel.spec.model import LayerRun, ModelSpec, Part
+    from costmodel.spec.plan import AXES, Plan, Recompute, Schedule
+    from costmodel.spec.plan_file import (
+        Alternative,
+        Baseline,
+        Certificate,
+        PlanFile,
+        RefusedPlan,
+        Sensitivity,
+    )
+    from costmodel.spec.prediction import Infeasible, MemoryItem, Prediction, StageMemory, TimeTerm, Verdict
+    from costmodel.spec.profile import (
+        Collective,
+        CollectiveSample,
+        DispatchSample,
+        LayerSample,
+        OptimizerSample,
+        Profile,
+        Provenance,
+        ShardingSample,
+        Spread,
+    )
+    from costmodel.spec.stack import SoftwareStack
+    from costmodel.spec.workload import Precision, Workload
 
 __all__ = [
     "AXES",
@@ -120,3 +128,35 @@ __all__ = [
     "Verdict",
     "Workload",
 ]
+
+_HOMES = {
+    "base": "Document Source Spec",
+    "cluster": "ClusterSpec Device DeviceKind LinkKind Tier",
+    "layers": (
+        "Attention Block Dense Embedding FeedForward Filter FinalNorm GatedDeltaNet Head "
+        "KimiDeltaAttention Kind LatentAttention Layer LightningAttention Mamba Mamba2 Mixer Mlp "
+        "Moe Norm QkNorm Stem Traced"
+    ),
+    "measurement": "Measurement",
+    "model": "LayerRun ModelSpec Part",
+    "plan": "AXES Plan Recompute Schedule",
+    "plan_file": "Alternative Baseline Certificate PlanFile RefusedPlan Sensitivity",
+    "prediction": "Infeasible MemoryItem Prediction StageMemory TimeTerm Verdict",
+    "profile": (
+        "Collective CollectiveSample DispatchSample LayerSample OptimizerSample Profile Provenance "
+        "ShardingSample Spread"
+    ),
+    "stack": "SoftwareStack",
+    "workload": "Precision Workload",
+}
+"""Names by the module of this package that holds them."""
+
+
+def __getattr__(name: str) -> Any:
+    """The noun `name`, which stays an attribute of this module from then on."""
+    for module, names in _HOMES.items():
+        if name in names.split():
+            value = getattr(import_module(f"{__name__}.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

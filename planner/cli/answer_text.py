@@ -8,8 +8,7 @@ from rich.console import Console
 
 from costmodel import units
 from costmodel.spec import Baseline, Infeasible, Plan, PlanFile
-from planner.cli.console import STYLES, line, table
-from planner.cli.summaries import print_assumptions
+from planner.cli.console import STYLES, line, print_assumptions, table
 from planner.frameworks import registry
 from planner.job import Answer
 from reports import sentences

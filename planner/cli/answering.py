@@ -15,7 +15,8 @@ from planner.cli.answer_text import print_answer
 from planner.cli.console import out, print_json, working
 from planner.cli.layout import read_layout
 from planner.cli.question import WorkloadFlags, build_job
-from planner.files import check_document_writable, refuse_same_file, write_document
+from planner.documents import check_document_writable, write_document
+from planner.files import refuse_same_file
 from planner.job import Answer, Job, Layout
 
 LAYOUT_NAMES = tuple(Layout.__dataclass_fields__)

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -68,6 +67,8 @@ def progress(*, shown: bool = True) -> Iterator[OnProgress]:
     if not (shown and console.is_terminal):
         yield lambda _share, _what: None
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (BarColumn(bar_width=24), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
     with Progress(*columns, TextColumn("{task.description}", markup=False), console=console, transient=True) as bar:
         task = bar.add_task("", total=1.0)
@@ -92,3 +93,9 @@ def working(what: str, *, shown: bool = True) -> Iterator[Callable[[str], None]]
 def part(whole: OnProgress, start: float, end: float) -> OnProgress:
     """Progress of one part of a longer way: its share [0, 1] becomes [start, end] of the whole."""
     return lambda share, what: whole(start + (end - start) * share, what)
+
+
+def print_assumptions(console: Console, assumptions: tuple[str, ...]) -> None:
+    """What nobody said or measured, as the first line: the defaults taken, then links and figures."""
+    if assumptions:
+        console.print(line(" ".join(assumptions), "dim"))

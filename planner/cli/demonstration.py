@@ -24,7 +24,8 @@ from planner.cli.question import WorkloadFlags, build_job
 from planner.cli.report import is_report
 from planner.cli.summaries import measurement_object, memory_sentence, step_sentence
 from planner.cli.training import train
-from planner.files import check_document_writable, check_writable, write_document, write_text
+from planner.documents import check_document_writable, write_document
+from planner.files import check_writable, write_text
 from planner.job import Answer, Job, Layout
 from planner.models.presets import DEMO_MODEL
 from planner.models.read import load_model

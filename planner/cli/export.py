@@ -24,7 +24,7 @@ def export(plan: Path, target: str, launcher: str, output: Path | None, force: b
     from costmodel.spec import Verdict
     from costmodel.units import format_bytes
     from planner.cli.console import line, note, out, print_json
-    from planner.files import read_plan_file
+    from planner.documents import read_plan_file
     from planner.frameworks import registry
     from planner.frameworks.export import export as write_files
 

@@ -6,6 +6,7 @@ prints a traceback and exits 1, and this is the only place that catches `Excepti
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from typing import NoReturn
@@ -60,6 +61,8 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and exit with the code that README.md lists."""
     arrange_streams()
+    # pydantic would look through every installed distribution for plugins, of which planner uses none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     sys.exit(run(sys.argv[1:]))
 
 

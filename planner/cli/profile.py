@@ -34,7 +34,7 @@ def profile(
     from planner.cli.device import check_ranks, default_ranks, find_device
     from planner.cli.profiling import choose, measure_here
     from planner.cli.summaries import print_profile, profile_object
-    from planner.files import check_document_writable, write_document
+    from planner.documents import check_document_writable, write_document
     from planner.models.presets import DEMO_MODEL
 
     check_document_writable(output, Profile, force=force)

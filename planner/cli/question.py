@@ -15,7 +15,8 @@ from planner.cli import loading
 from planner.cli.layout import unsupported
 from planner.clusters.read import load_cluster, published_cluster
 from planner.clusters.resize import check_num_gpus, extend_profile_cluster
-from planner.files import read_profile, sha256_of
+from planner.documents import read_profile
+from planner.files import sha256_of
 from planner.frameworks import registry
 from planner.frameworks.framework import Framework
 from planner.job import Job

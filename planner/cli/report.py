@@ -31,7 +31,8 @@ REPORT_MARK = ": parallelism plan</title>"
 def report(plan: Path, measurement: Path | None, output: Path, force: bool, as_json: bool) -> None:
     """Write one self-contained HTML page that a colleague can read."""
     from planner.cli.console import line, out, print_json
-    from planner.files import check_writable, read_measurement, read_plan_file, refuse_same_file, write_text
+    from planner.documents import read_measurement, read_plan_file
+    from planner.files import check_writable, refuse_same_file, write_text
 
     plan_file = read_plan_file(plan)
     measured = _run_beside(plan, plan_file) if measurement is None else read_measurement(measurement)
@@ -52,7 +53,7 @@ def report(plan: Path, measurement: Path | None, output: Path, force: bool, as_j
 def _run_beside(plan: Path, plan_file: PlanFile) -> Measurement | None:
     """The run in the folder of the plan, unless it belongs to another plan file or cannot be read, which is noted."""
     from planner.cli.console import note
-    from planner.files import read_measurement
+    from planner.documents import read_measurement
 
     path = plan.parent / DEFAULT_MEASUREMENT
     if not path.is_file():

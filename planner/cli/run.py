@@ -40,7 +40,8 @@ def run(
     from planner.cli.console import line, out, print_json, progress
     from planner.cli.summaries import measurement_object, print_measurement
     from planner.cli.training import is_reporting_rank, said_once, train
-    from planner.files import check_document_writable, read_plan_file, refuse_same_file, write_document
+    from planner.documents import check_document_writable, read_plan_file, write_document
+    from planner.files import refuse_same_file
 
     def check_output() -> None:
         check_document_writable(output, Measurement, force=force)

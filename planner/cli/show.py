@@ -75,7 +75,7 @@ def _understand(file: str) -> tuple[str, Shown]:
 
 def _model(file: str) -> Shown:
     from planner.cli import loading
-    from planner.cli.summaries import model_object, print_model
+    from planner.cli.model_summary import model_object, print_model
 
     loaded = loading.load(file)
     data = {**model_object(loaded.spec), "sha256": loaded.sha256}
@@ -83,7 +83,8 @@ def _model(file: str) -> Shown:
 
 
 def _cluster(file: str) -> Shown:
-    from planner.cli.summaries import print_assumptions, print_cluster
+    from planner.cli.console import print_assumptions
+    from planner.cli.summaries import print_cluster
     from planner.clusters.read import load_cluster
 
     loaded = load_cluster(file, None)
@@ -102,7 +103,7 @@ def _cluster(file: str) -> Shown:
 
 def _profile(file: str) -> Shown:
     from planner.cli.summaries import print_profile, profile_object
-    from planner.files import read_profile
+    from planner.documents import read_profile
 
     profile = read_profile(Path(file))
     return profile_object(profile), lambda console: print_profile(console, profile)
@@ -111,8 +112,8 @@ def _profile(file: str) -> Shown:
 def _plan(file: str) -> Shown:
     from planner.cli.answer_object import plan_file_object
     from planner.cli.answer_text import print_plan_file
-    from planner.cli.summaries import print_assumptions
-    from planner.files import read_plan_file
+    from planner.cli.console import print_assumptions
+    from planner.documents import read_plan_file
 
     plan_file = read_plan_file(Path(file))
 
@@ -125,7 +126,7 @@ def _plan(file: str) -> Shown:
 
 def _measurement(file: str) -> Shown:
     from planner.cli.summaries import measurement_object, print_measurement
-    from planner.files import read_measurement
+    from planner.documents import read_measurement
 
     measurement = read_measurement(Path(file))
     return measurement_object(measurement), lambda console: print_measurement(console, measurement)

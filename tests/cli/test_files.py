@@ -11,7 +11,7 @@ import pytest
 from costmodel.errors import BadInputError, MissingError
 from costmodel.spec import ClusterSpec, ModelSpec
 from costmodel.spec.base import parse_json
-from planner import files
+from planner import documents, files
 from planner.clusters.read import load_cluster
 from planner.models.read import load_model
 
@@ -23,29 +23,29 @@ def model() -> ModelSpec:
 
 def test_a_document_comes_back_as_it_was(tmp_path: Path, model: ModelSpec) -> None:
     path = tmp_path / "model.json"
-    files.write_document(path, model)
-    assert files.read_document(path, ModelSpec, "model") == model
+    documents.write_document(path, model)
+    assert documents.read_document(path, ModelSpec, "model") == model
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.json"]
 
 
 def test_a_file_has_the_mode_of_any_other(tmp_path: Path, model: ModelSpec) -> None:
     plain = tmp_path / "plain"
     plain.write_text("")
-    files.write_document(tmp_path / "model.json", model)
+    documents.write_document(tmp_path / "model.json", model)
     assert stat.S_IMODE((tmp_path / "model.json").stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
 
 
 def test_only_a_file_of_the_same_schema_is_replaced(tmp_path: Path, model: ModelSpec) -> None:
     path = tmp_path / "model.json"
-    files.write_document(path, model)
-    files.write_document(path, model)
+    documents.write_document(path, model)
+    documents.write_document(path, model)
     for other in (load_cluster("l40s", 8).spec.to_json(), "notes", "", "{}", '{"schema": 3}'):
         path.write_text(other)
         with pytest.raises(BadInputError, match="--force"):
-            files.write_document(path, model)
+            documents.write_document(path, model)
         assert path.read_text() == other
-    files.write_document(path, model, force=True)
-    assert files.read_document(path, ModelSpec, "model") == model
+    documents.write_document(path, model, force=True)
+    assert documents.read_document(path, ModelSpec, "model") == model
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,15 +90,15 @@ def test_places_that_cannot_be_written(tmp_path: Path, model: ModelSpec, name: s
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "dangling").symlink_to("nowhere/plan.json")
     before = sorted(tmp_path.iterdir())
-    for write in (files.check_document_writable, files.write_document):
-        arguments = (tmp_path / name, ModelSpec if write is files.check_document_writable else model)
+    for write in (documents.check_document_writable, documents.write_document):
+        arguments = (tmp_path / name, ModelSpec if write is documents.check_document_writable else model)
         with pytest.raises(BadInputError, match=named):
             write(*arguments, force=True)
     assert sorted(tmp_path.iterdir()) == before
 
 
 def test_the_longest_file_name_can_be_written(tmp_path: Path, model: ModelSpec) -> None:
-    files.write_document(tmp_path / ("x" * 255), model)
+    documents.write_document(tmp_path / ("x" * 255), model)
     assert [len(entry.name) for entry in tmp_path.iterdir()] == [255]
 
 
@@ -107,9 +107,9 @@ def test_a_huge_file_is_not_read_to_see_whether_it_may_be_replaced(tmp_path: Pat
     with path.open("wb") as file:
         file.truncate(2**40)
     with pytest.raises(BadInputError, match="--force"):
-        files.write_document(path, model)
+        documents.write_document(path, model)
     with pytest.raises(BadInputError, match="is larger than"):
-        files.read_document(path, ModelSpec, "model")
+        documents.read_document(path, ModelSpec, "model")
 
 
 def test_a_folder_without_write_permission(tmp_path: Path, model: ModelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_a_folder_without_write_permission(tmp_path: Path, model: ModelSpec, mon
     if os.geteuid() == 0:  # root may write everywhere, so the system's answer is played
         monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)
     with pytest.raises(BadInputError, match="cannot be written"):
-        files.write_document(tmp_path / "model.json", model)
+        documents.write_document(tmp_path / "model.json", model)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_json_that_is_not_taken(tmp_path: Path, content: str, named: str) -> Non
     path = tmp_path / "model.json"
     path.write_text(content)
     with pytest.raises(BadInputError, match=named) as raised:
-        files.read_document(path, ModelSpec, "model")
+        documents.read_document(path, ModelSpec, "model")
     assert len(str(raised.value)) < 300 + len(str(path))
 
 
@@ -192,13 +192,13 @@ def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
 
 def test_a_missing_profile_names_the_command_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="planner profile"):
-        files.read_profile(tmp_path / "profile.json")
+        documents.read_profile(tmp_path / "profile.json")
 
 
 def test_a_file_of_another_schema_is_not_read(tmp_path: Path, model: ModelSpec) -> None:
     path = tmp_path / "model.json"
-    files.write_document(path, model)
+    documents.write_document(path, model)
     with pytest.raises(BadInputError, match="schema is 'model/1', but 'cluster/1'"):
-        files.read_document(path, ClusterSpec, "cluster")
+        documents.read_document(path, ClusterSpec, "cluster")
     with pytest.raises(BadInputError, match="plan file"):
-        files.read_plan_file(path)
+        documents.read_plan_file(path)

@@ -13,7 +13,7 @@ from costmodel.spec import LayerSample, Precision, Profile, Provenance, Schedule
 from planner.cli.layout import read_layout
 from planner.cli.question import WorkloadFlags, build_job
 from planner.clusters.read import load_cluster
-from planner.files import write_document
+from planner.documents import write_document
 from planner.job import Job, Layout
 from planner.models.read import load_model
 

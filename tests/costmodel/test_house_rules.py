@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import costmodel
+from costmodel import spec
 from costmodel.schedules import SCHEDULES
 from costmodel.spec import Schedule
 
@@ -57,3 +59,16 @@ def test_every_schedule_is_registered_so_that_the_laws_of_schedules_hold_for_it(
     }
     assert registered == written
     assert set(SCHEDULES) == set(Schedule)
+
+
+def test_every_noun_is_loaded_from_the_module_that_type_checkers_see() -> None:
+    tree = ast.parse((PACKAGE / "spec" / "__init__.py").read_text(encoding="utf-8"))
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: node.module for node in guarded.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert set(spec.__all__) == set(seen)
+    for name, module in seen.items():
+        assert getattr(spec, name) is getattr(importlib.import_module(module), name)
+    with pytest.raises(AttributeError, match="Nothing"):
+        _ = spec.Nothing
