@@ -116,17 +116,17 @@ def _latent(k: Keys, q_rank: int, rank: int, nope: int, rope: int, v_dim: int) -
     )
 
 
-def _deepseek(k: Keys, experts: int, f: int, shared: int, first: int) -> int:
+def _deepseek(k: Keys, experts: int, f: int, shared: int, first: int, bias: bool = False) -> int:
     h, layers = k("hidden_size"), k("num_hidden_layers")
     f, experts = k("moe_intermediate_size", default=f), k("n_routed_experts", "num_local_experts", default=experts)
-    sparse = _mixture(h, experts, f) + mlp(h, f * k("n_shared_experts", default=shared))
+    sparse = _mixture(h, experts, f) + mlp(h, f * k("n_shared_experts", default=shared), 3, bias)
     dense = min(k("first_k_dense_replace", default=first), layers)
     block = _latent(k, 1536, 512, 128, 64, 128) + 2 * h
-    return stack(k, block, h) + dense * mlp(h, k("intermediate_size")) + (layers - dense) * sparse
+    return stack(k, block, h) + dense * mlp(h, k("intermediate_size"), 3, bias) + (layers - dense) * sparse
 
 
 def deepseek_v2(k: Keys) -> int:
-    return _deepseek(k, experts=64, f=1407, shared=2, first=0)
+    return _deepseek(k, experts=64, f=1407, shared=2, first=0, bias=k("mlp_bias", default=False))
 
 
 def deepseek_v3(k: Keys) -> int:

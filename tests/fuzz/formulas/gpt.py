@@ -92,8 +92,8 @@ def falcon(k: Keys, is_new: bool | None = None) -> int:
 
 
 def refined_web(k: Keys) -> int:
-    """Falcon before it was in transformers: heads for keys and values mean the newer of two designs."""
-    return falcon(k, is_new=k("n_head_kv") is not None)
+    """Falcon before it was in transformers: the key of heads for keys and values means the newer of two designs."""
+    return falcon(k, is_new="n_head_kv" in k.data)
 
 
 FORMULAS = {
