@@ -78,10 +78,10 @@ def bloom(k: Keys) -> int:
     return tables + 2 * h + k("n_layer", "num_hidden_layers") * block + 2 * h
 
 
-def falcon(k: Keys, is_new: bool | None = None) -> int:
-    h, a, bias = k("hidden_size"), k("num_attention_heads", "n_head"), k("bias", default=False)
+def falcon(k: Keys) -> int:
+    h, a, bias = k("hidden_size", "n_embed"), k("num_attention_heads", "n_head"), k("bias", default=False)
     d, is_parallel = h // a, k("parallel_attn", default=True)
-    is_new = k("new_decoder_architecture", default=False) if is_new is None else is_new
+    is_new = k("new_decoder_architecture", default=False)
     f = k("ffn_hidden_size", default=4 * h)
     kv = k("num_kv_heads", "n_head_kv", default=a) if is_new else 1 if k("multi_query", default=True) else a
     norms = k("num_ln_in_parallel_attn", default=2 if is_new else 1) if is_parallel else 2
@@ -92,8 +92,22 @@ def falcon(k: Keys, is_new: bool | None = None) -> int:
 
 
 def refined_web(k: Keys) -> int:
-    """Falcon before it was in transformers: the key of heads for keys and values means the newer of two designs."""
-    return falcon(k, is_new="n_head_kv" in k.data)
+    """Falcon before it was in transformers: heads for keys and values mean the newer of two designs.
+
+    The older one has neither halves in parallel nor shared keys by default.
+    """
+    is_new = k("n_head_kv") is not None
+    return falcon(
+        Keys(
+            {
+                **k.data,
+                "new_decoder_architecture": is_new,
+                "parallel_attn": is_new or k("parallel_attn", default=False),
+                "multi_query": k("multi_query", default=False),
+                "ffn_hidden_size": None,
+            }
+        )
+    )
 
 
 FORMULAS = {
