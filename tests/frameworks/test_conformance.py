@@ -150,22 +150,22 @@ def test_defaults_can_be_expressed_and_are_priced(framework: Framework) -> None:
 
 
 @st.composite
-def plans(draw: st.DrawFn, framework: str) -> tuple[Plan, Workload]:
-    """Plans of a four-block model and jobs for them, most of which some framework can express."""
+def plans(draw: st.DrawFn, framework: Framework) -> tuple[Plan, Workload]:
+    """Plans of a four-block model and jobs for them, many of which the framework can express."""
     tp, pp, dp = draw(st.sampled_from([1, 2, 4])), draw(st.integers(1, 4)), draw(st.sampled_from([1, 2, 3]))
     bounds = sorted(draw(st.sets(st.integers(1, 5), min_size=pp - 1, max_size=pp - 1)))
     cut = tuple(stop - start for start, stop in zip([0, *bounds], [*bounds, 6], strict=True))
     blocks = draw(st.one_of(st.just(()), st.just((1, 2, 3, 4)), st.sets(st.integers(1, 4)).map(tuple)))
-    micro_batch, count = draw(st.integers(1, 3)), draw(st.integers(1, 6))
+    micro_batch, count = draw(st.integers(1, 3)), draw(st.integers(pp, 6))
     plan = sample_plan(
-        framework,
+        framework.name,
         full=tuple(blocks),
         tp=tp,
         pp=pp,
         dp=dp,
-        zero=draw(st.integers(0, 3)),
+        zero=draw(st.sampled_from(framework.zero_stages)),
         micro_batch=micro_batch,
-        schedule=draw(st.sampled_from(Schedule)),
+        schedule=draw(st.sampled_from(framework.schedules)),
         cut=cut,
     )
     return plan, sample_workload(global_batch=micro_batch * dp * count)
@@ -177,7 +177,7 @@ def plans(draw: st.DrawFn, framework: str) -> tuple[Plan, Workload]:
 def test_everything_that_the_rules_allow_is_written_and_nothing_is_lost(
     framework: Framework, data: st.DataObject
 ) -> None:
-    plan, workload = data.draw(plans(framework.name))
+    plan, workload = data.draw(plans(framework))
     assume(framework.refusal(sample_model(), workload, plan) is None)
     cluster = sample_cluster(plan.num_ranks, per_node=plan.num_ranks if plan.num_ranks % 4 else 4)
     texts = framework.write(sample_plan_file(plan, workload=workload, cluster=cluster), "torchrun")
