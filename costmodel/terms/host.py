@@ -18,7 +18,7 @@ def price(view: LayerView, device_forward_s: float, device_backward_s: float, de
 
     `device_repeated_s` is the part of the forward pass that recomputation repeats; all of its launching is repeated.
     """
-    launch_s = view.setting.stack.launch_s_per_layer if isinstance(view.layer, Block | Traced) else 0.0
+    launch_s = launching_s(view)
     return PassPrice(
         TERM,
         soft_maximum(device_forward_s, launch_s) - device_forward_s,
@@ -26,6 +26,16 @@ def price(view: LayerView, device_forward_s: float, device_backward_s: float, de
         Source.ASSUMED,
         soft_maximum(device_repeated_s, launch_s) - device_repeated_s,
     )
+
+
+def launching_s(view: LayerView) -> float:
+    """Host time of a block's pass: the stack's is that of attention and a feed-forward network, half of it for each."""
+    match view.layer:
+        case Block():
+            return view.setting.stack.launch_s_per_layer * len(view.layer.parts) / 2
+        case Traced():
+            return view.setting.stack.launch_s_per_layer
+    return 0.0
 
 
 def per_step(setting: Setting) -> StepPrice:

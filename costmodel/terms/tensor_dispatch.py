@@ -5,7 +5,7 @@ from __future__ import annotations
 from costmodel.price import PassPrice
 from costmodel.setting import LayerView, Setting
 from costmodel.spec import Block, DeviceKind, Source
-from costmodel.terms.host import device_time_s, soft_maximum
+from costmodel.terms.host import device_time_s, launching_s, soft_maximum
 
 TERM = "dispatch of sharded tensors"
 
@@ -31,7 +31,7 @@ def price(view: LayerView, compute_forward_s: float, compute_backward_s: float, 
             Source.FITTED,
         )
     if view.setting.cluster.device.kind is DeviceKind.CUDA and max(forward_s, backward_s) > 0:
-        launch_s = view.setting.stack.launch_s_per_layer
+        launch_s = launching_s(view)
         return PassPrice(
             TERM,
             _shown_s(compute_forward_s, launch_s, forward_s),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from costmodel_samples import BLOCK, setting, view
+from costmodel_samples import BLOCK, setting, stack, view
 
 from costmodel.model_flop import model_flop_per_step
 from costmodel.spec import Block, Mamba2, Source
 from costmodel.terms import convolution, scan
 from costmodel.terms.gemm import BANDWIDTH_FRAC
+from costmodel.terms.host import launching_s
 
 MIXER = Mamba2(hidden=8, num_heads=2, head_dim=4, num_groups=1, state_size=3, conv_kernel=4, chunk_size=2)
 RECURRENT = Block(hidden=8, mixer=MIXER, num_norms=1)
@@ -42,6 +43,11 @@ def test_a_short_convolution_waits_for_memory() -> None:
 def test_a_block_without_recurrence_pays_for_none() -> None:
     for term in (scan, convolution):
         assert term.price(view(BLOCK)).forward_s == term.price(view(BLOCK)).backward_s == 0
+
+
+def test_a_block_of_one_part_takes_half_of_the_launches() -> None:
+    of = setting(stack=stack(launch_s_per_layer=0.25))
+    assert (launching_s(view(BLOCK, of)), launching_s(view(RECURRENT, of))) == (0.25, 0.125)
 
 
 def test_recurrences_and_convolutions_count_as_model_flop() -> None:
