@@ -15,15 +15,19 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from tests.fuzz.check import Built, Outcome, check
+from tests.fuzz.check import Built, Outcome, accepted, check_reading
 from tests.fuzz.inputs import Mutant, mutant
 
-DEADLINE_S = 30
-"""For one input with all checks on a busy machine; a reading takes milliseconds, a class that is built a second."""
+DEADLINE_S = 10
+"""To read an input and to show, store and price the model; it takes milliseconds, or a second with 1,000 layers."""
+BUILD_DEADLINE_S = 120
+"""To count the model by transformers, which imports PyTorch the first time."""
 MEMORY_BYTES = 12 * 2**30
 """Address space of a worker, so that an input that asks for too much fails alone."""
 
@@ -94,7 +98,7 @@ def run(
                 worker.join()
                 index = last[first] + num_workers
                 if index < num_inputs:
-                    what = f"the worker ended with {worker.exitcode}: a hang of {deadline_s:g} s, or a crash"
+                    what = f"the worker ended with {worker.exitcode}: a hang, or a crash"
                     tally.failure = Failure(index, mutant(seed, index), what)
                 continue
             last[first] = index
@@ -112,15 +116,27 @@ def _work(answers: Connection, seed: int, indices: range, built: Built, deadline
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as folder:
         for index in indices:
-            faulthandler.dump_traceback_later(deadline_s, exit=True, file=sys.stderr)
             made = mutant(seed, index)
-            answer = _outcome_or_failure(made, Path(folder) / "config.json", built)
-            faulthandler.cancel_dump_traceback_later()
+            answer = _outcome_or_failure(made, Path(folder) / "config.json", built, deadline_s)
             answers.send((index, made.kind, answer))
 
 
-def _outcome_or_failure(made: Mutant, path: Path, built: Built) -> Outcome | str:
+def _outcome_or_failure(made: Mutant, path: Path, built: Built, deadline_s: float) -> Outcome | str:
     try:
-        return check(made, path, built)
+        with _watched(deadline_s):
+            read = check_reading(made, path)
+        if isinstance(read, Outcome):
+            return read
+        with _watched(BUILD_DEADLINE_S):
+            return accepted(read, built)
     except Exception:  # noqa: BLE001  whatever the reader raises is what is looked for
         return traceback.format_exc(limit=-6)
+
+
+@contextmanager
+def _watched(deadline_s: float) -> Iterator[None]:
+    faulthandler.dump_traceback_later(deadline_s, exit=True, file=sys.stderr)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()

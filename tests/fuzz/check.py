@@ -56,10 +56,21 @@ class Built(Enum):
 
 
 def check(mutant: Mutant, path: Path, built: Built) -> Outcome:
-    """Read `mutant` from the file `path`.
+    """Read `mutant` from the file `path`, use what was read, and count it.
 
     Raises Finding; any other exception is a finding too.
     """
+    read = check_reading(mutant, path)
+    return read if isinstance(read, Outcome) else accepted(read, built)
+
+
+def accepted(model: LoadedModel, built: Built) -> Outcome:
+    """What became of an input that is `model`, when it is counted."""
+    return Outcome("accepted", model.spec.architecture, check_count(model, built))
+
+
+def check_reading(mutant: Mutant, path: Path) -> LoadedModel | Outcome:
+    """Read `mutant` from the file `path`: the model, which can be used, or the refusal, which is clear."""
     path.write_bytes(mutant.content)
     try:
         model = load_model(str(path))
@@ -68,7 +79,7 @@ def check(mutant: Mutant, path: Path, built: Built) -> Outcome:
     for wrong in disagreements(model.hf_config, model.spec):
         raise Finding(f"{model.spec.architecture} was accepted, although {wrong}")
     check_usable(model.spec)
-    return Outcome("accepted", model.spec.architecture, check_count(model, built))
+    return model
 
 
 def _refused(message: str, error: BadInputError, mutant: Mutant, path: Path) -> Outcome:

@@ -54,7 +54,7 @@ def test_a_hang_is_a_finding() -> None:
     tally = run(SEED, 3, 1, Built.NONE, deadline_s=0.001)
     assert tally.failure is not None
     assert tally.failure.index == 0
-    assert "a hang of 0.001 s, or a crash" in tally.failure.what
+    assert "a hang, or a crash" in tally.failure.what
 
 
 @pytest.mark.parametrize("path", REGRESSIONS, ids=lambda path: path.stem)
