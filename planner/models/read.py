@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,18 @@ from costmodel.errors import BadInputError
 from costmodel.spec import LayerRun, ModelSpec
 from costmodel.spec.base import parse_json
 from planner.files import read_text
-from planner.models.config import Config, shown
+from planner.models.config import Config, shown, shown_key
 from planner.models.errors import UnknownArchitectureError
 from planner.models.families import families, families_of_class
 from planner.models.family import Family, RunSource
-from planner.models.keys import contradiction
+from planner.models.keys import MAX_TOKENS, contradiction
 from planner.models.other_schemas import other_schema
 from planner.models.presets import EXAMPLES, preset_names, preset_path
 from planner.models.unread import refuse_unread
 
 MAX_CONFIG_BYTES = 4 * 2**20
+MAX_PARAMS = 10**15
+"""A thousand times the largest models there are; beyond it a size is a mistake."""
 FACTORY = re.compile(r"[\w./\\-]+:[A-Za-z_][\w.]*")
 """`module:factory`: Python that builds a model."""
 
@@ -106,7 +108,7 @@ def read_model(data: dict[str, Any], where: str, name: str) -> ModelSpec:
     if family.note:
         config.assume(family.note)
     try:
-        return ModelSpec(
+        spec = ModelSpec(
             name=name,
             architecture=family.architecture,
             runs=runs,
@@ -116,6 +118,22 @@ def read_model(data: dict[str, Any], where: str, name: str) -> ModelSpec:
         )
     except ValueError as error:
         config.fail(contradiction(error, {}, config))
+    if spec.params_total > MAX_PARAMS:
+        largest = ", ".join(f"{key} = {value}" for value, key in _largest_numbers(data))
+        config.fail(
+            f"makes a model of {spec.params_total:.1e} parameters, but there is none above {MAX_PARAMS:.0e}; see "
+            f"whether its largest numbers are right: {largest}"
+        )
+    return spec
+
+
+def _largest_numbers(data: Mapping[str, Any], path: str = "") -> list[tuple[int, str]]:
+    """The five largest whole numbers with their keys."""
+    found = [(value, f"{path}{shown_key(key)}") for key, value in data.items() if type(value) is int]
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            found += _largest_numbers(value, f"{path}{shown_key(key)}.")
+    return sorted((pair for pair in found if pair[0] <= MAX_TOKENS), reverse=True)[:5]
 
 
 def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:

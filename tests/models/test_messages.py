@@ -88,3 +88,10 @@ def test_latent_attention_shares_no_keys_among_heads() -> None:
     minicpm = json.loads((CONFIGS / "minicpm3_4b.json").read_text(encoding="utf-8"))
     message = refusal({**minicpm, "num_attention_heads": 20})
     assert "num_key_value_heads = 40 does not divide num_attention_heads = 20" in message
+
+
+def test_a_model_beyond_all_bounds_is_refused_with_its_largest_numbers() -> None:
+    # 1,000 blocks with matrices 4 x 2^22 x 2^22 and 2 x 2^22 x 2^23: 7.0e13 + 7.0e13 each, 1.4e17 in all.
+    message = refusal({**PHI, "hidden_size": 2**22, "intermediate_size": 2**23, "num_hidden_layers": 1000})
+    assert "makes a model of 1.4e+17 parameters, but there is none above 1e+15" in message
+    assert "intermediate_size = 8388608, hidden_size = 4194304, num_hidden_layers = 1000" in message
