@@ -59,8 +59,9 @@ def _tokens(config: Config, layer: int) -> int:
     columns = TOWER_FFN.read(audio, layer)
     if values % columns:
         config.fail(
-            f"{audio.place('intermediate_size')} is {columns}, but the {values} numbers of a window of sound must be "
-            "a multiple of it, since they are reshaped to that width"
+            f"{audio.place('intermediate_size')} is {columns}, but the {values} numbers of a window of sound "
+            f"({audio.place('max_source_positions')} x {audio.place('hidden_size')}) must be a multiple of it, since "
+            "they are reshaped to that width"
         )
     return int(values // columns)
 
