@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from costmodel.setting import LayerView
-from costmodel.spec import LayerSample
+from costmodel.spec import Block, Layer, LayerSample
 
 
 def exact(view: LayerView) -> LayerSample | None:
@@ -17,7 +17,15 @@ def exact(view: LayerView) -> LayerSample | None:
     return None
 
 
-TERMS = {"embedding": "embedding (timed)", "block": "blocks (timed)", "head": "head and loss (timed)"}
+TERMS = {
+    "embedding": "embedding (timed)",
+    "stem": "stem (timed)",
+    "block": "blocks (timed)",
+    "final_norm": "final norm (timed)",
+    "dense": "projections (timed)",
+    "head": "head and loss (timed)",
+    "traced": "traced layers (timed)",
+}
 """Names of the passes of timed layers, by layer kind."""
 
 
@@ -30,8 +38,11 @@ class Neighbour:
 
 
 def nearest(view: LayerView) -> Neighbour | None:
-    """The sample most like `view`: same layer before same kind, then nearest shard, then nearest number of tokens."""
-    candidates = [sample for sample in _samples(view) if sample.layer.kind == view.layer.kind]
+    """The sample most like `view`: same layer before same kind, then nearest shard, then nearest number of tokens.
+
+    Blocks are of one kind where their parts are: attention says nothing of a scan, nor a dense network of experts.
+    """
+    candidates = [sample for sample in _samples(view) if _kinds(sample.layer) == _kinds(view.layer)]
     if not candidates:
         return None
 
@@ -42,6 +53,10 @@ def nearest(view: LayerView) -> Neighbour | None:
     sample = min(candidates, key=distance)
     mesh = replace(view.mesh, tp=sample.tp, micro_batch=sample.micro_batch)
     return Neighbour(sample, LayerView(view.setting, mesh, sample.layer, sample.seq_len))
+
+
+def _kinds(layer: Layer) -> tuple[str, ...]:
+    return (layer.kind, *(part.kind for part in layer.parts)) if isinstance(layer, Block) else (layer.kind,)
 
 
 def _samples(view: LayerView) -> list[LayerSample]:
