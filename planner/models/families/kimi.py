@@ -47,9 +47,15 @@ def _listed(config: Config, layer: int) -> str | None:
     for name, kind in names.items():
         entries = section.data[name]
         if not isinstance(entries, list) or len(entries) > count:
-            config.fail(f"{section.place(name)} is {shown(entries)}, but must be a list of some of {count} blocks")
+            config.fail(
+                f"{section.place(name)} is {shown(entries)}, but must be a list of some of {count} blocks, which "
+                f"are {config.place(LAYERS.name)}"
+            )
         if not all(type(entry) is int and 1 <= entry <= count for entry in entries):
-            config.fail(f"{section.place(name)} is {shown(entries)}, but blocks are numbered from 1 to {count}")
+            config.fail(
+                f"{section.place(name)} is {shown(entries)}, but blocks are numbered from 1 to "
+                f"{count}, which is {config.place(LAYERS.name)}"
+            )
         found += [kind] * (layer + 1 in entries)
     if len(found) != 1:
         config.fail(

@@ -73,7 +73,7 @@ def qwen3(k: Keys) -> int:
 
 
 def gemma(k: Keys, kv: int = 4, norms: int = 4, has_qk_norm: bool = False) -> int:
-    h, d, bias = k("hidden_size"), head_dim(k, 256), k("attention_bias", default=False)
+    h, d, bias = k("hidden_size"), k("head_dim", default=256), k("attention_bias", default=False)
     block = attention(k, d, kv_heads(k, kv), bias, bias) + has_qk_norm * 2 * d
     return stack(k, block + mlp(h, k("intermediate_size")) + norms * h, h, tied=True)
 
