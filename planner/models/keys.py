@@ -262,7 +262,7 @@ class In:
 
 
 @dataclass(frozen=True)
-class Part:
+class KindSource:
     """A layer kind, or a part of one, with the source of each of its fields."""
 
     kind: type[Kind]
@@ -276,14 +276,14 @@ class Part:
         except ValueError as error:
             config.fail(contradiction(error, self.fields, config))
 
-    def but(self, **changes: Any) -> Part:
+    def but(self, **changes: Any) -> KindSource:
         """The same with other sources for some fields."""
-        return Part(self.kind, {**self.fields, **changes})
+        return KindSource(self.kind, {**self.fields, **changes})
 
 
-def part(kind: type[Kind], **fields: Any) -> Part:
-    """A `Part`; fields that are not named take the kind's own default."""
-    return Part(kind, fields)
+def part(kind: type[Kind], **fields: Any) -> KindSource:
+    """The source of a `kind`; fields that are not named take the kind's own default."""
+    return KindSource(kind, fields)
 
 
 def contradiction(error: ValueError, fields: Mapping[str, Any], config: Config) -> str:

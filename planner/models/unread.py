@@ -13,7 +13,7 @@ from typing import Any
 from costmodel.spec import Moe
 from planner.models.config import Config, shown, shown_key
 from planner.models.family import Family
-from planner.models.keys import Part
+from planner.models.keys import KindSource
 
 EXPERTS = re.compile(r"expert|(?:^|_)moe(?:_|$)", re.IGNORECASE)
 """Keys that say mixture of experts, whatever the class is called."""
@@ -58,7 +58,7 @@ def refuse_unread(config: Config, family: Family) -> None:
 
 def _mentions_experts(source: Any) -> bool:
     """Whether the data of a family holds a mixture of experts, in any of its cases."""
-    if isinstance(source, Part):
+    if isinstance(source, KindSource):
         return issubclass(source.kind, Moe) or _mentions_experts(source.fields)
     if isinstance(source, Mapping):
         return any(_mentions_experts(value) for value in source.values())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from costmodel.spec import Embedding, FinalNorm, Head, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Embedding, FinalNorm, Head, Norm, Part
 from planner.models.config import Config
 from planner.models.families.encoder_parts import (
     activates,
@@ -45,7 +44,7 @@ def _families(
 ) -> tuple[Family, ...]:
     """All classes of one model_type. `ends_in_norm`: norms stand before attention, so each stack ends in one.
     `num_labels` is that of the classifiers, None where the model_type has none."""
-    norms = (ModelPart.ENCODER, ModelPart.HEAD)
+    norms = (Part.ENCODER, Part.HEAD)
     after_encoder, after_decoder = (
         (One(where, part(FinalNorm, hidden=HIDDEN, norm=Norm.LAYER), when=ends_in_norm),) for where in norms
     )
@@ -62,10 +61,10 @@ def _families(
         num_norms=3,
     )
     both: tuple[RunSource, ...] = (
-        One(ModelPart.ENCODER, embedding.but(other_params=Computed(_unused_table))),
-        Stack(encoder_block, ENCODER_LAYERS, ModelPart.ENCODER),
+        One(Part.ENCODER, embedding.but(other_params=Computed(_unused_table))),
+        Stack(encoder_block, ENCODER_LAYERS, Part.ENCODER),
         *after_encoder,
-        One(ModelPart.EMBEDDING, embedding.but(tied=TIED)),
+        One(Part.EMBEDDING, embedding.but(tied=TIED)),
         Stack(decoder_block, layers("decoder_layers")),
     )
 
@@ -79,7 +78,7 @@ def _families(
         )
 
     norm = Norm.LAYER if ends_in_norm else None
-    generator = One(ModelPart.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=TIED, norm=norm))
+    generator = One(Part.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=TIED, norm=norm))
     plain = (family("ForConditionalGeneration", generator), family("Model", *after_decoder))
     if num_labels is None:
         return plain

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from costmodel.spec import Embedding, FinalNorm, Head, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Embedding, FinalNorm, Head, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families.encoder_parts import (
     activates,
@@ -28,7 +27,7 @@ PAD = Size("pad_token_id", default=1, least=0)
 
 BACKBONE: tuple[RunSource, ...] = (
     One(
-        ModelPart.EMBEDDING,
+        Part.EMBEDDING,
         part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=POSITIONS_512, num_types=TYPES, norm=Norm.LAYER),
     ),
     Stack(layer_norm_block(both_ways(causal=Flag("is_decoder", default=False)), two_matrices()), LAYERS),
@@ -44,7 +43,7 @@ def _second_bias(config: Config, layer: int) -> int:
 
 
 MASKED_LM = One(
-    ModelPart.HEAD,
+    Part.HEAD,
     part(
         Head,
         vocab=VOCAB,
@@ -130,7 +129,7 @@ DISTIL_WIDTH = width("dim", aliases=("hidden_size",))
 DISTIL_HEADS = Size("n_heads", aliases=("num_attention_heads",))
 DISTIL_BACKBONE: tuple[RunSource, ...] = (
     One(
-        ModelPart.EMBEDDING,
+        Part.EMBEDDING,
         part(Embedding, vocab=VOCAB, hidden=DISTIL_WIDTH, num_positions=POSITIONS_512, norm=Norm.LAYER),
     ),
     Stack(
@@ -163,7 +162,7 @@ DISTILBERT = (
     _distilbert(
         "DistilBertForMaskedLM",
         One(
-            ModelPart.HEAD,
+            Part.HEAD,
             part(Head, vocab=VOCAB, hidden=DISTIL_WIDTH, tied=TIED, bias=True, norm=None, transforms=True),
         ),
     ),
@@ -200,7 +199,7 @@ MODERN_ATTENTION = both_ways(
     ),
 )
 MODERN_BACKBONE: tuple[RunSource, ...] = (
-    One(ModelPart.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, norm=MODERN_NORM)),
+    One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, norm=MODERN_NORM)),
     Stack(
         layer_norm_block(
             MODERN_ATTENTION,
@@ -218,7 +217,7 @@ def _modern_transform(tokens: Any) -> tuple[RunSource, ...]:
     """The matrix and norm that stand before every head."""
     return (
         dense(HIDDEN, tokens=tokens, bias=Flag("classifier_bias", default=False)),
-        One(ModelPart.HEAD, part(FinalNorm, hidden=HIDDEN, norm=MODERN_NORM), num_tokens=tokens),
+        One(Part.HEAD, part(FinalNorm, hidden=HIDDEN, norm=MODERN_NORM), num_tokens=tokens),
     )
 
 
@@ -229,7 +228,7 @@ def _turns(config: Config) -> None:
 
 
 def _modernbert(name: str, *head: RunSource) -> Family:
-    final_norm = One(ModelPart.HEAD, part(FinalNorm, hidden=HIDDEN, norm=MODERN_NORM))
+    final_norm = One(Part.HEAD, part(FinalNorm, hidden=HIDDEN, norm=MODERN_NORM))
     return Family(
         name,
         "modernbert",
@@ -244,7 +243,7 @@ MODERNBERT = (
         "ModernBertForMaskedLM",
         *_modern_transform(None),
         One(
-            ModelPart.HEAD,
+            Part.HEAD,
             part(Head, vocab=VOCAB, hidden=HIDDEN, tied=TIED, bias=Flag("decoder_bias", default=True), norm=None),
         ),
     ),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from costmodel.spec import Embedding, Head, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Embedding, Head, Norm, Part
 from planner.models.families.parts import TIED, VOCAB, attention, biased, block, mlp
 from planner.models.family import Family, One, Stack
 from planner.models.keys import Computed, Quotient, Size, Times, layers, part, width
@@ -17,7 +16,7 @@ FAMILIES = (
         "BloomForCausalLM",
         "bloom",
         (
-            One(ModelPart.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, norm=Norm.LAYER)),
+            One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, norm=Norm.LAYER)),
             Stack(
                 block(
                     attention(
@@ -34,7 +33,7 @@ FAMILIES = (
                 ),
                 LAYERS,
             ),
-            One(ModelPart.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=TIED, norm=Norm.LAYER)),
+            One(Part.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=TIED, norm=Norm.LAYER)),
         ),
         # ALiBi limits no sequence.
         max_seq_len=Computed(lambda _config, _layer: None),

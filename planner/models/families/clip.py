@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from costmodel.spec import Block, Embedding, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Block, Embedding, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families.encoder_parts import activates, both_ways, dense, inside, layer_norm_block, two_matrices
 from planner.models.families.image_parts import last_norm, patch_filters, patches, stem
@@ -19,7 +18,7 @@ SIGLIP_TOKENS = patches(224, 16, square=True)
 PROJECTION = width("projection_dim", default=512)
 
 
-def clip_vision(start: ModelPart, blocks: ModelPart, end: ModelPart) -> tuple[RunSource, ...]:
+def clip_vision(start: Part, blocks: Part, end: Part) -> tuple[RunSource, ...]:
     """CLIP's vision tower; it begins and ends in a norm."""
     return (
         stem(
@@ -46,7 +45,7 @@ SIGLIP_POOLING = part(
 """One learned query that attends to all patches."""
 
 
-def siglip_vision(start: ModelPart, blocks: ModelPart, end: ModelPart) -> tuple[RunSource, ...]:
+def siglip_vision(start: Part, blocks: Part, end: Part) -> tuple[RunSource, ...]:
     """SigLIP's vision tower, with the head that pools it unless vision_use_head is off."""
     return (
         stem(start, SIGLIP_TOKENS, patch_filters(16, bias=True, square=True)),
@@ -56,16 +55,16 @@ def siglip_vision(start: ModelPart, blocks: ModelPart, end: ModelPart) -> tuple[
     )
 
 
-ALONE = (ModelPart.EMBEDDING, ModelPart.BLOCKS, ModelPart.HEAD)
-BESIDE = (ModelPart.VISION, ModelPart.VISION, ModelPart.VISION)
+ALONE = (Part.EMBEDDING, Part.BLOCKS, Part.HEAD)
+BESIDE = (Part.VISION, Part.VISION, Part.VISION)
 """Parts of a vision tower that is a model, and of one beside the main stack."""
 
 
 def _text(positions: Size, *, causal: bool) -> tuple[RunSource, ...]:
     return (
-        One(ModelPart.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=positions)),
+        One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=positions)),
         Stack(layer_norm_block(both_ways(causal=causal), two_matrices()), LAYERS),
-        last_norm(ModelPart.HEAD, None),
+        last_norm(Part.HEAD, None),
     )
 
 
@@ -131,7 +130,7 @@ FAMILIES: tuple[Family, ...] = (
         "clip",
         (
             Within("vision_config", clip_vision(*BESIDE)),
-            dense(PROJECTION, In("vision_config", HIDDEN), where=ModelPart.CONNECTOR, bias=False),
+            dense(PROJECTION, In("vision_config", HIDDEN), where=Part.CONNECTOR, bias=False),
             Within("text_config", CLIP_TEXT),
             # With the temperature of the loss.
             dense(PROJECTION, In("text_config", HIDDEN), bias=False, other_params=1),

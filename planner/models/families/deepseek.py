@@ -29,7 +29,7 @@ from planner.models.families.experts import (
 from planner.models.families.llama import ATTENTION_BIAS, MLP_BIAS
 from planner.models.families.parts import FFN, HEAD_SPLIT, HEADS, HIDDEN, LAYERS, UNTIED, block, decoder, mlp
 from planner.models.family import Family
-from planner.models.keys import Computed, Part, PerLayer, Size, layers, part, width
+from planner.models.keys import Computed, KindSource, PerLayer, Size, layers, part, width
 
 SHARED = Size("n_shared_experts", default=1, least=0)
 INDEXED = ("indexed_attention", "deepseek_sparse_attention")
@@ -50,7 +50,7 @@ def needed_query_latent(default: int) -> Size:
     return width("q_lora_rank", default=default, null=Computed(refuse))
 
 
-def latent_attention(q_lora_rank: Size, nope: int = 128, value: int = 128, **changes: Any) -> Part:
+def latent_attention(q_lora_rank: Size, nope: int = 128, value: int = 128, **changes: Any) -> KindSource:
     """Latent attention; `nope` and `value` are the defaults that a class has for widths of keys and values."""
     return part(
         LatentAttention,
@@ -78,7 +78,7 @@ def index(heads: Any) -> dict[str, Any]:
     }
 
 
-def latent_checks(attention: Part, num_experts: Size) -> tuple[Callable[[Config], None], ...]:
+def latent_checks(attention: KindSource, num_experts: Size) -> tuple[Callable[[Config], None], ...]:
     """Conditions of the latent `attention` with experts that may be grouped."""
 
     def head_dims_add_up(config: Config) -> None:

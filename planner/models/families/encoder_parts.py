@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from costmodel.spec import Attention, Block, Dense, Mlp, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Attention, Block, Dense, Mlp, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families.parts import FFN, HEADS, HIDDEN
 from planner.models.family import One
-from planner.models.keys import Computed, Part, Quotient, Size, Word, part, width
+from planner.models.keys import Computed, KindSource, Quotient, Size, Word, part, width
 
 MAX_LABELS = 2**20
 PARAMETER_FREE = (
@@ -67,26 +66,26 @@ def labels(default: int = 2, least: int = 1) -> Computed:
     return Computed(count)
 
 
-def both_ways(hidden: Size = HIDDEN, heads: Size = HEADS, **changes: Any) -> Part:
+def both_ways(hidden: Size = HIDDEN, heads: Size = HEADS, **changes: Any) -> KindSource:
     """Multi-head attention over the whole sequence, with all biases."""
     biases = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias"), True)
     sizes = {"hidden": hidden, "num_heads": heads, "num_kv_heads": heads, "head_dim": Quotient(hidden, heads)}
     return part(Attention, **{**sizes, **biases, "causal": False, **changes})
 
 
-def two_matrices(hidden: Size = HIDDEN, ffn: Any = FFN, **changes: Any) -> Part:
+def two_matrices(hidden: Size = HIDDEN, ffn: Any = FFN, **changes: Any) -> KindSource:
     """The feed-forward network of the first transformers: up, activation, down, with biases."""
     return part(Mlp, **{"hidden": hidden, "ffn_hidden": ffn, "gated": False, "bias": True, **changes})
 
 
-def layer_norm_block(mixer: Any, feed_forward: Any, hidden: Size = HIDDEN, **changes: Any) -> Part:
+def layer_norm_block(mixer: Any, feed_forward: Any, hidden: Size = HIDDEN, **changes: Any) -> KindSource:
     """A block with LayerNorms."""
     return part(
         Block, **{"hidden": hidden, "mixer": mixer, "feed_forward": feed_forward, "norm": Norm.LAYER, **changes}
     )
 
 
-def dense(out: Any, hidden: Any = HIDDEN, *, where: ModelPart = ModelPart.HEAD, tokens: Any = 1, **more: Any) -> One:
+def dense(out: Any, hidden: Any = HIDDEN, *, where: Part = Part.HEAD, tokens: Any = 1, **more: Any) -> One:
     """A matrix; of a pooler or classifier it works on one token per sequence."""
     return One(where, part(Dense, **{"hidden": hidden, "out": out, "bias": True, **more}), num_tokens=tokens)
 

@@ -6,11 +6,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from costmodel.spec import Dense, FinalNorm, LayerRun, Mlp, Moe, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Dense, FinalNorm, LayerRun, Mlp, Moe, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families.parts import HEADS, HIDDEN, LAYERS, mlp
-from planner.models.keys import MAX_LAYERS, Choose, Computed, Key, Part, PerLayer, Size, Source, part, tokens, width
+from planner.models.keys import (
+    MAX_LAYERS,
+    Choose,
+    Computed,
+    Key,
+    KindSource,
+    PerLayer,
+    Size,
+    Source,
+    part,
+    tokens,
+    width,
+)
 
 EXPERT_FFN = width("moe_intermediate_size")
 EXPERTS_PER_TOKEN = Size("num_experts_per_tok")
@@ -23,7 +34,7 @@ NUM_PREDICTED = Size("num_nextn_predict_layers", default=None, aliases=("num_mtp
 NUM_GROUPS = Size("n_group", default=None)
 
 
-def experts(num_experts: Source, **changes: Any) -> Part:
+def experts(num_experts: Source, **changes: Any) -> KindSource:
     """Routed experts, gated and without biases."""
     return part(
         Moe,
@@ -42,7 +53,7 @@ class IfAny:
     """A part that is there where `count` is above 0."""
 
     count: Size
-    part: Part
+    part: KindSource
 
     def read(self, config: Config, layer: int) -> Any:
         """The part, or None."""
@@ -76,7 +87,7 @@ def mlp_layer_types(default: Source) -> PerLayer:
     return PerLayer("mlp_layer_types", LAYERS, ("dense", "sparse"), default=default)
 
 
-def dense_or_sparse(which: Source, sparse: Part, dense: Part | None = None) -> Choose:
+def dense_or_sparse(which: Source, sparse: KindSource, dense: KindSource | None = None) -> Choose:
     """The experts `sparse` or the network `dense`, for each block as `which` says."""
     return Choose(which, {"dense": mlp() if dense is None else dense, "sparse": sparse})
 
@@ -125,7 +136,7 @@ class Prediction:
                 self.block.read(config, 0),
                 FinalNorm(hidden=hidden, norm=Norm.RMS),
             ):
-                yield LayerRun(part=ModelPart.BLOCKS, layer=layer, count=count)
+                yield LayerRun(part=Part.BLOCKS, layer=layer, count=count)
 
 
 def in_range(*keys: Key) -> Callable[[Config], None]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.spec import Embedding, Head, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Embedding, Head, Norm, Part
 from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.parts import TIED, VOCAB, attention, biased, block, mlp
@@ -52,7 +51,7 @@ def _model(
     num_layers: Size, heads: Size, kv_heads: Source, ffn: Any, parallel: Source, num_norms: Source
 ) -> tuple[RunSource, ...]:
     return (
-        One(ModelPart.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN)),
+        One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN)),
         Stack(
             block(
                 attention(
@@ -71,7 +70,7 @@ def _model(
             ),
             num_layers,
         ),
-        One(ModelPart.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=TIED, norm=Norm.LAYER)),
+        One(Part.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=TIED, norm=Norm.LAYER)),
     )
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.spec import FinalNorm, Norm, QkNorm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import FinalNorm, Norm, Part, QkNorm
 from planner.models.config import Config
 from planner.models.families.checks import LAYER_TYPES, Activation, Rotation
 from planner.models.families.parts import (
@@ -115,7 +114,7 @@ FAMILIES = (
     Family(
         "Gemma3TextModel",
         "gemma3_text",
-        (*GEMMA3_TEXT[:-1], One(ModelPart.HEAD, part(FinalNorm, hidden=HIDDEN, norm=Norm.RMS))),
+        (*GEMMA3_TEXT[:-1], One(Part.HEAD, part(FinalNorm, hidden=HIDDEN, norm=Norm.RMS))),
         checks=GEMMA3_CHECKS,
     ),
 )

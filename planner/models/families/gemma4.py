@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.spec import Embedding, Moe, QkNorm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Embedding, Moe, Part, QkNorm
 from planner.models.config import Config, shown
 from planner.models.families.checks import LAYER_TYPES, Activation, Rotation
 from planner.models.families.gemma import BIAS, GELU, HEAD_DIM, KV_HEADS_OF_4
@@ -188,7 +187,7 @@ def _layer_input_vocab(config: Config, layer: int) -> int:
 
 GEMMA4_TEXT = (
     One(
-        ModelPart.EMBEDDING,
+        Part.EMBEDDING,
         part(
             Embedding,
             vocab=VOCAB,

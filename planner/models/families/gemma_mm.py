@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from costmodel.spec import Attention, Block, Dense, Filter, LayerRun, Mlp, Norm, QkNorm, Stem
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Attention, Block, Dense, Filter, LayerRun, Mlp, Norm, Part, QkNorm, Stem
 from planner.models.config import Config, shown
 from planner.models.families import gemma, gemma4
 from planner.models.families.encoder_parts import activates
@@ -49,7 +48,7 @@ def _pixels(config: Config, layer: int) -> tuple[Filter, ...]:
 
 VISION4: tuple[RunSource, ...] = (
     stem(
-        ModelPart.VISION,
+        Part.VISION,
         PATCHES,
         Computed(_pixels),
         # One table for rows, one for columns.
@@ -67,7 +66,7 @@ VISION4: tuple[RunSource, ...] = (
             num_norms=4,
         ),
         LAYERS,
-        ModelPart.VISION,
+        Part.VISION,
         PATCHES,
     ),
 )
@@ -161,12 +160,12 @@ class Conformers:
         parts = [layer.read(config, 0) for layer in CONFORMER]
         for _ in range(LAYERS.read(config, 0)):
             for layer in parts:
-                yield LayerRun(part=ModelPart.AUDIO, layer=layer, num_tokens=num_tokens)
+                yield LayerRun(part=Part.AUDIO, layer=layer, num_tokens=num_tokens)
 
 
 AUDIO4: tuple[RunSource, ...] = (
     One(
-        ModelPart.AUDIO,
+        Part.AUDIO,
         part(
             Stem,
             hidden=HIDDEN,
@@ -177,7 +176,7 @@ AUDIO4: tuple[RunSource, ...] = (
         num_tokens=AUDIO_TOKENS,
     ),
     Conformers(),
-    One(ModelPart.AUDIO, part(Dense, hidden=HIDDEN, out=AUDIO_OUT, bias=True), num_tokens=AUDIO_TOKENS),
+    One(Part.AUDIO, part(Dense, hidden=HIDDEN, out=AUDIO_OUT, bias=True), num_tokens=AUDIO_TOKENS),
 )
 
 
@@ -198,7 +197,7 @@ class IfGiven:
 def _embedder(section: str, width_there: Source, num_tokens: Source) -> One:
     """Into the width of the text, after a norm that learns nothing."""
     return One(
-        ModelPart.CONNECTOR,
+        Part.CONNECTOR,
         part(Dense, hidden=In(section, width_there), out=GEMMA4.width, norm=Norm.FIXED),
         num_tokens=In(section, num_tokens),
     )
@@ -220,7 +219,7 @@ FAMILIES: tuple[Family, ...] = (
         (
             GEMMA3_VISION,
             One(
-                ModelPart.CONNECTOR,
+                Part.CONNECTOR,
                 part(Dense, hidden=In("vision_config", HIDDEN), out=GEMMA3.width, norm=Norm.RMS),
                 num_tokens=Computed(_pooled_tokens),
             ),

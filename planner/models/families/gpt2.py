@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.spec import Embedding, Head, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Embedding, Head, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families.checks import Activation
 from planner.models.families.parts import TIED, UNTIED, attention, biased, block, mlp
@@ -55,9 +54,9 @@ def _network(**changes: Any) -> Any:
 
 def _model(blocks: Any, *, tied: Flag, positions: Any = 0, head_bias: bool = False) -> tuple[RunSource, ...]:
     return (
-        One(ModelPart.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=positions)),
+        One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=positions)),
         Stack(blocks, LAYERS),
-        One(ModelPart.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=tied, norm=Norm.LAYER, bias=head_bias)),
+        One(Part.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=tied, norm=Norm.LAYER, bias=head_bias)),
     )
 
 
@@ -176,12 +175,12 @@ FAMILIES = (
         "GPTNeoForCausalLM",
         "gpt_neo",
         (
-            One(ModelPart.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=NEO_HIDDEN, num_positions=NEO_POSITIONS)),
+            One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=NEO_HIDDEN, num_positions=NEO_POSITIONS)),
             Stack(
                 block(NEO_ATTENTION, mlp(ffn_hidden=NEO_FFN, gated=False, bias=True), norm=Norm.LAYER),
                 NEO_LAYERS,
             ),
-            One(ModelPart.HEAD, part(Head, vocab=VOCAB, hidden=NEO_HIDDEN, tied=TIED, norm=Norm.LAYER)),
+            One(Part.HEAD, part(Head, vocab=VOCAB, hidden=NEO_HIDDEN, tied=TIED, norm=Norm.LAYER)),
         ),
         max_seq_len=POSITIONS,
         checks=(GELU,),

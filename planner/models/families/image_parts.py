@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.spec import Filter, FinalNorm, Norm, Stem
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Filter, FinalNorm, Norm, Part, Stem
 from planner.models.config import Config, shown
 from planner.models.families.parts import HIDDEN
 from planner.models.family import One
@@ -65,7 +64,7 @@ def patch_filters(
     return Computed(read)
 
 
-def stem(where: ModelPart, num_tokens: Any, filters: Any, **fields: Any) -> One:
+def stem(where: Part, num_tokens: Any, filters: Any, **fields: Any) -> One:
     """The start of a tower; its table of positions serves `num_tokens` unless `fields` says otherwise."""
     return One(
         where,
@@ -74,6 +73,6 @@ def stem(where: ModelPart, num_tokens: Any, filters: Any, **fields: Any) -> One:
     )
 
 
-def last_norm(where: ModelPart, num_tokens: Any, norm: Norm = Norm.LAYER, hidden: Size = HIDDEN) -> One:
+def last_norm(where: Part, num_tokens: Any, norm: Norm = Norm.LAYER, hidden: Size = HIDDEN) -> One:
     """The norm at the end of a tower."""
     return One(where, part(FinalNorm, hidden=hidden, norm=norm), num_tokens=num_tokens)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from costmodel.spec import Dense, LayerRun, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Dense, LayerRun, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families import llama4
 from planner.models.families.encoder_parts import both_ways, layer_norm_block, two_matrices
@@ -50,16 +49,16 @@ SHUFFLED = Computed(lambda config, layer: max(1, round(PATCHES.read(config, laye
 
 TOWER: tuple[RunSource, ...] = (
     stem(
-        ModelPart.VISION,
+        Part.VISION,
         TOKENS,
         patch_filters(14, bias=False, square=True),
         num_extra_tokens=1,
         norm=Norm.LAYER,
     ),
-    Stack(layer_norm_block(both_ways(), two_matrices()), LAYERS, ModelPart.VISION, TOKENS),
-    last_norm(ModelPart.VISION, TOKENS),
-    One(ModelPart.CONNECTOR, part(Dense, hidden=FFN, out=PROJECTOR_IN), num_tokens=SHUFFLED),
-    One(ModelPart.CONNECTOR, part(Dense, hidden=PROJECTOR_OUT, out=PROJECTOR_OUT), num_tokens=SHUFFLED),
+    Stack(layer_norm_block(both_ways(), two_matrices()), LAYERS, Part.VISION, TOKENS),
+    last_norm(Part.VISION, TOKENS),
+    One(Part.CONNECTOR, part(Dense, hidden=FFN, out=PROJECTOR_IN), num_tokens=SHUFFLED),
+    One(Part.CONNECTOR, part(Dense, hidden=PROJECTOR_OUT, out=PROJECTOR_OUT), num_tokens=SHUFFLED),
 )
 
 
@@ -111,7 +110,7 @@ FAMILIES: tuple[Family, ...] = (
         (
             Vision(),
             One(
-                ModelPart.CONNECTOR,
+                Part.CONNECTOR,
                 part(Dense, hidden=In("vision_config", VISION_OUT), out=LANGUAGE.width),
                 num_tokens=In("vision_config", SHUFFLED),
             ),

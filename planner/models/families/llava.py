@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.spec import Dense, FinalNorm, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Dense, FinalNorm, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families import gemma, llama, mixtral, phi
 from planner.models.families.language import (
@@ -50,7 +49,7 @@ def _features(default: int, width: Source) -> Computed:
 
 
 def _matrix(hidden: Any, out: Any, num_tokens: Source, **more: Any) -> One:
-    return One(ModelPart.CONNECTOR, part(Dense, hidden=hidden, out=out, **more), num_tokens=num_tokens)
+    return One(Part.CONNECTOR, part(Dense, hidden=hidden, out=out, **more), num_tokens=num_tokens)
 
 
 def _without_class(config: Config, layer: int) -> int:
@@ -127,7 +126,7 @@ FAMILIES: tuple[Family, ...] = (
         (
             MISTRAL_VISION,
             One(
-                ModelPart.CONNECTOR,
+                Part.CONNECTOR,
                 part(FinalNorm, hidden=VISION_WIDTH, norm=Norm.RMS),
                 num_tokens=MISTRAL_VISION.num_tokens,
             ),

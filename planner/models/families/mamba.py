@@ -10,7 +10,7 @@ from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.parts import HIDDEN, TIED, UNTIED, block, decoder
 from planner.models.family import Family
-from planner.models.keys import Computed, Flag, Part, Size, Source, part, value_of, width
+from planner.models.keys import Computed, Flag, KindSource, Size, Source, part, value_of, width
 
 EXPAND = Size("expand", default=2)
 CONV_KERNEL = Size("conv_kernel", default=4)
@@ -87,7 +87,7 @@ def heads_fill_width(expand: Size, num_heads: Size, head_dim: Source, head_dim_k
     return check
 
 
-def _stack(mixer: Part, tied: Flag) -> Any:
+def _stack(mixer: KindSource, tied: Flag) -> Any:
     """A model whose blocks are a norm and a mixer."""
     return decoder(block(mixer, None, num_norms=1), tied=tied)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from costmodel.spec import Dense, Embedding, Head, LayerRun, Norm, QkNorm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Dense, Embedding, Head, LayerRun, Norm, Part, QkNorm
 from planner.models.config import Config, shown
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.encoder_parts import activates, both_ways, inside, layer_norm_block, two_matrices
@@ -76,7 +75,7 @@ TOWER_BLOCK = layer_norm_block(
 )
 TOWER: tuple[RunSource, ...] = (
     stem(
-        ModelPart.VISION,
+        Part.VISION,
         TOKENS,
         patch_filters(14, bias=False, square=True),
         num_positions=POSITIONS_PER_TILE,
@@ -84,10 +83,10 @@ TOWER: tuple[RunSource, ...] = (
         norm=Norm.LAYER,
         other_params=Computed(_tile_tables),
     ),
-    Stack(TOWER_BLOCK, LAYERS, ModelPart.VISION, TOKENS),
-    last_norm(ModelPart.VISION, TOKENS),
+    Stack(TOWER_BLOCK, LAYERS, Part.VISION, TOKENS),
+    last_norm(Part.VISION, TOKENS),
     # Each half of a global block has a gate.
-    Stack(TOWER_BLOCK.but(other_params=2), layers("num_global_layers", default=8), ModelPart.VISION, TOKENS),
+    Stack(TOWER_BLOCK.but(other_params=2), layers("num_global_layers", default=8), Part.VISION, TOKENS),
 )
 
 
@@ -119,7 +118,7 @@ def _text(image_tokens: int) -> tuple[RunSource, ...]:
     to_image = TEXT_ATTENTION.but(causal=False, qk_norm=QkNorm.HEAD, source_hidden=HIDDEN, source_len=image_tokens)
     return (
         One(
-            ModelPart.EMBEDDING,
+            Part.EMBEDDING,
             part(Embedding, vocab=VOCAB, hidden=HIDDEN, other_params=Times(EXTRA_ROWS, HIDDEN)),
         ),
         Stack(
@@ -134,7 +133,7 @@ def _text(image_tokens: int) -> tuple[RunSource, ...]:
             LAYERS,
         ),
         # The class ties nothing.
-        One(ModelPart.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN)),
+        One(Part.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN)),
     )
 
 
@@ -156,7 +155,7 @@ FAMILIES: tuple[Family, ...] = (
         (
             Within("vision_config", TOWER),
             One(
-                ModelPart.CONNECTOR,
+                Part.CONNECTOR,
                 part(Dense, hidden=In("vision_config", VISION_OUT), out=In("text_config", HIDDEN), bias=True),
                 num_tokens=In("vision_config", TOKENS),
             ),

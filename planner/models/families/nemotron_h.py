@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from costmodel.spec import Attention, Block, Dense, FinalNorm, LayerRun, Mamba2, Mlp, Moe, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Attention, Block, Dense, FinalNorm, LayerRun, Mamba2, Mlp, Moe, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families.checks import Activation
 from planner.models.families.parts import FFN, HEADS, HIDDEN, decoder
@@ -168,7 +167,7 @@ class _Prediction:
 
     @staticmethod
     def _run(layer: Any) -> LayerRun:
-        return LayerRun(part=ModelPart.BLOCKS, layer=layer)
+        return LayerRun(part=Part.BLOCKS, layer=layer)
 
 
 def _head_width_agrees(config: Config) -> None:

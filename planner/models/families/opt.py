@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from costmodel.spec import Embedding, Head, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Embedding, Head, Norm, Part
 from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.parts import (
@@ -46,7 +45,7 @@ FAMILIES = (
         "opt",
         (
             One(
-                ModelPart.EMBEDDING,
+                Part.EMBEDDING,
                 part(
                     Embedding,
                     vocab=VOCAB,
@@ -64,7 +63,7 @@ FAMILIES = (
                 LAYERS,
             ),
             One(
-                ModelPart.HEAD,
+                Part.HEAD,
                 part(
                     Head,
                     vocab=VOCAB,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.spec import Attention, Block, Embedding, Head, Mlp, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Attention, Block, Embedding, Head, Mlp, Norm, Part
 from planner.models.family import One, RunSource, Stack
-from planner.models.keys import Flag, Part, Quotient, Size, layers, part, vocabulary, width
+from planner.models.keys import Flag, KindSource, Quotient, Size, layers, part, vocabulary, width
 
 HIDDEN = width("hidden_size")
 LAYERS = layers("num_hidden_layers")
@@ -25,7 +24,7 @@ TIED = Flag("tie_word_embeddings", default=True)
 UNTIED = Flag("tie_word_embeddings", default=False)
 
 
-def attention(**changes: Any) -> Part:
+def attention(**changes: Any) -> KindSource:
     """Grouped-query attention without biases."""
     return part(
         Attention,
@@ -38,12 +37,12 @@ def biased(source: Any) -> dict[str, Any]:
     return {"query_bias": source, "key_bias": source, "value_bias": source}
 
 
-def mlp(**changes: Any) -> Part:
+def mlp(**changes: Any) -> KindSource:
     """A gated feed-forward network without biases."""
     return part(Mlp, **{"hidden": HIDDEN, "ffn_hidden": FFN, **changes})
 
 
-def block(mixer: Any, feed_forward: Any, **changes: Any) -> Part:
+def block(mixer: Any, feed_forward: Any, **changes: Any) -> KindSource:
     """A block with two root-mean-square norms."""
     return part(Block, **{"hidden": HIDDEN, "mixer": mixer, "feed_forward": feed_forward, **changes})
 
@@ -53,7 +52,7 @@ def decoder(
 ) -> tuple[RunSource, ...]:
     """Embedding, blocks and head of a plain language model."""
     return (
-        One(ModelPart.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN)),
+        One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN)),
         Stack(blocks, count),
-        One(ModelPart.HEAD, part(Head, **{"vocab": VOCAB, "hidden": HIDDEN, "tied": tied, "norm": norm, **head})),
+        One(Part.HEAD, part(Head, **{"vocab": VOCAB, "hidden": HIDDEN, "tied": tied, "norm": norm, **head})),
     )

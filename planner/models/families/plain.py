@@ -21,7 +21,7 @@ from planner.models.families.parts import (
     mlp,
 )
 from planner.models.family import Family
-from planner.models.keys import Choose, Computed, Flag, Part, Size, Word, layers, width
+from planner.models.keys import Choose, Computed, Flag, KindSource, Size, Word, layers, width
 
 BIAS = Flag("attention_bias", default=False)
 MLP_BIAS = Flag("mlp_bias", default=False)
@@ -29,7 +29,7 @@ HEAD_DIM_128 = width("head_dim", default=128, null=HEAD_SPLIT)
 LLAMA_LIKE = (Rotation(), Activation())
 
 
-def heads(bias: Any = BIAS, **changes: Any) -> Part:
+def heads(bias: Any = BIAS, **changes: Any) -> KindSource:
     """Attention whose biases are all switched by one key."""
     return attention(**{**biased(bias), "output_bias": bias, **changes})
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from costmodel.spec import Dense
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Dense, Part
 from planner.models.families import llama, qwen_moe
 from planner.models.families.encoder_parts import activates, inside, is_of_type
 from planner.models.families.language import ONE_WINDOW, Language, by_model_type
@@ -13,8 +12,8 @@ from planner.models.keys import Computed, In, Size, layers, part, width
 
 TOWER_WIDTH = width("d_model", aliases=("hidden_size",))
 TOWER = tower(
-    ModelPart.AUDIO,
-    ModelPart.AUDIO,
+    Part.AUDIO,
+    Part.AUDIO,
     TOWER_WIDTH,
     Size("encoder_attention_heads", aliases=("num_attention_heads",)),
     width("encoder_ffn_dim", aliases=("intermediate_size",)),
@@ -33,7 +32,7 @@ FAMILIES: tuple[Family, ...] = (
         (
             Within("audio_config", TOWER),
             One(
-                ModelPart.CONNECTOR,
+                Part.CONNECTOR,
                 part(Dense, hidden=In("audio_config", TOWER_WIDTH), out=LANGUAGE.width, bias=True),
                 num_tokens=In("audio_config", TOKENS),
             ),

@@ -38,7 +38,19 @@ from planner.models.families.parts import (
     mlp,
 )
 from planner.models.family import Family
-from planner.models.keys import MAX_LAYERS, Choose, Computed, Flag, Part, PerLayer, Size, layers, part, tokens, width
+from planner.models.keys import (
+    MAX_LAYERS,
+    Choose,
+    Computed,
+    Flag,
+    KindSource,
+    PerLayer,
+    Size,
+    layers,
+    part,
+    tokens,
+    width,
+)
 
 ONLY_NUM_EXPERTS = Size("num_experts")
 """Of classes that know no other name for it."""
@@ -93,7 +105,7 @@ def _next_layer_type(config: Config, layer: int) -> str:
     return "linear_attention" if (layer + 1) % interval else "full_attention"
 
 
-def _shared() -> Part:
+def _shared() -> KindSource:
     """Routed experts beside one that all tokens meet, weighed by a gate."""
     return experts(ONLY_NUM_EXPERTS, shared=mlp(ffn_hidden=SHARED_FFN), shared_gate=True)
 
@@ -130,7 +142,7 @@ DELTA_NET = part(
 )
 
 
-def _gated_attention(kv_heads: int) -> Part:
+def _gated_attention(kv_heads: int) -> KindSource:
     return attention(
         num_kv_heads=_kv_heads(kv_heads), head_dim=NEXT_HEAD_DIM, qk_norm=QkNorm.HEAD, output_gate=True, **BIASES
     )

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from costmodel.spec import Dense, Filter, LayerRun, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Dense, Filter, LayerRun, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families.encoder_parts import both_ways, layer_norm_block, two_matrices
 from planner.models.families.image_parts import last_norm, stem
 from planner.models.families.language import Language, equals_text_width
 from planner.models.families.parts import block, mlp
 from planner.models.family import One, RunSource, Stack, Within
-from planner.models.keys import Computed, In, Part, Size, Source, layers, part, width
+from planner.models.keys import Computed, In, KindSource, Size, Source, layers, part, width
 
 DEPTH = layers("depth", aliases=("num_hidden_layers",))
 TOWER_HEADS = Size("num_heads", aliases=("num_attention_heads",))
@@ -62,10 +61,10 @@ def _merger(hidden: Size, patches: Source, norm: Norm, language: Language, key: 
     """A norm of each patch, then two matrices over the patches that become one token."""
     merged, merged_tokens = In("vision_config", _merged_width(hidden)), In("vision_config", _tokens_after(patches))
     return (
-        Within("vision_config", (last_norm(ModelPart.VISION, patches, norm, hidden),)),
-        One(ModelPart.CONNECTOR, part(Dense, hidden=merged, out=merged, bias=True), num_tokens=merged_tokens),
+        Within("vision_config", (last_norm(Part.VISION, patches, norm, hidden),)),
+        One(Part.CONNECTOR, part(Dense, hidden=merged, out=merged, bias=True), num_tokens=merged_tokens),
         One(
-            ModelPart.CONNECTOR,
+            Part.CONNECTOR,
             part(Dense, hidden=merged, out=equals_text_width(language, key, OUT_WIDTH), bias=True),
             num_tokens=merged_tokens,
         ),
@@ -94,7 +93,7 @@ class DeepStack:
             Dense(hidden=merged, out=merged, bias=True, norm=Norm.LAYER),
             Dense(hidden=merged, out=out, bias=True),
         ):
-            yield LayerRun(part=ModelPart.CONNECTOR, layer=layer, count=len(indexes), num_tokens=num_tokens)
+            yield LayerRun(part=Part.CONNECTOR, layer=layer, count=len(indexes), num_tokens=num_tokens)
 
 
 def _blocks(tower: Config, key: str, default: tuple[int, ...]) -> tuple[int, ...]:
@@ -114,14 +113,14 @@ PATCH_OF_14 = Size("patch_size", default=14)
 ASSUMED_PATCHES = Computed(_assumed_patches)
 
 
-def _tower_attention(hidden: Size, **changes: Any) -> Part:
+def _tower_attention(hidden: Size, **changes: Any) -> KindSource:
     return both_ways(hidden, TOWER_HEADS, **changes)
 
 
 def _plain_stem(hidden: Size) -> One:
     """Patches without a table of positions, which are rotary."""
     return stem(
-        ModelPart.VISION,
+        Part.VISION,
         ASSUMED_PATCHES,
         _filters(PATCH_OF_14, hidden, bias=False),
         hidden=hidden,
@@ -147,7 +146,7 @@ def tower_2(language: Language) -> tuple[RunSource, ...]:
                         _tower_attention(TOWER_2_WIDTH), two_matrices(TOWER_2_WIDTH, TOWER_2_FFN), TOWER_2_WIDTH
                     ),
                     DEPTH,
-                    ModelPart.VISION,
+                    Part.VISION,
                     ASSUMED_PATCHES,
                 ),
             ),
@@ -181,7 +180,7 @@ def tower_2_5(language: Language) -> tuple[RunSource, ...]:
                 Stack(
                     block(_tower_attention(TOWER_WIDTH, window=Computed(_window), chunked=True), mlp(bias=True)),
                     DEPTH,
-                    ModelPart.VISION,
+                    Part.VISION,
                     ASSUMED_PATCHES,
                 ),
             ),
@@ -201,14 +200,14 @@ def tower_3(language: Language) -> tuple[RunSource, ...]:
             "vision_config",
             (
                 stem(
-                    ModelPart.VISION,
+                    Part.VISION,
                     POSITIONS,
                     _filters(Size("patch_size", default=16), TOWER_WIDTH, bias=True),
                 ),
                 Stack(
                     layer_norm_block(_tower_attention(TOWER_WIDTH), two_matrices()),
                     DEPTH,
-                    ModelPart.VISION,
+                    Part.VISION,
                     POSITIONS,
                 ),
             ),

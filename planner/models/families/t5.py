@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.spec import Attention, Block, Embedding, FinalNorm, Head, Mlp, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Attention, Block, Embedding, FinalNorm, Head, Mlp, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families.encoder_parts import PARAMETER_FREE, dense, labels, square
 from planner.models.families.parts import VOCAB
 from planner.models.family import Family, One, RunSource, Stack
-from planner.models.keys import Computed, Part, Size, layers, part, width
+from planner.models.keys import Computed, KindSource, Size, layers, part, width
 
 HIDDEN = width("d_model", aliases=("hidden_size",))
 HEADS = Size("num_heads", aliases=("num_attention_heads",))
@@ -37,17 +36,17 @@ def _gated(default: str) -> Computed:
     return Computed(read)
 
 
-def _attention(**changes: Any) -> Part:
+def _attention(**changes: Any) -> KindSource:
     return part(
         Attention, **{"hidden": HIDDEN, "num_heads": HEADS, "num_kv_heads": HEADS, "head_dim": HEAD_DIM, **changes}
     )
 
 
-def _table(where: ModelPart, *, tied: bool) -> One:
+def _table(where: Part, *, tied: bool) -> One:
     return One(where, part(Embedding, vocab=VOCAB, hidden=HIDDEN, tied=tied))
 
 
-def _final_norm(where: ModelPart) -> One:
+def _final_norm(where: Part) -> One:
     return One(where, part(FinalNorm, hidden=HIDDEN, norm=Norm.RMS))
 
 
@@ -67,23 +66,23 @@ def _families(model_type: str, prefix: str, proj: str, buckets: Computed | Size)
         num_norms=3,
     )
     encoder: tuple[RunSource, ...] = (
-        _table(ModelPart.ENCODER, tied=False),
-        Stack(encoder_block, ENCODER_LAYERS, ModelPart.ENCODER),
-        _final_norm(ModelPart.ENCODER),
+        _table(Part.ENCODER, tied=False),
+        Stack(encoder_block, ENCODER_LAYERS, Part.ENCODER),
+        _final_norm(Part.ENCODER),
     )
     both: tuple[RunSource, ...] = (
         *encoder,
-        _table(ModelPart.EMBEDDING, tied=True),
+        _table(Part.EMBEDDING, tied=True),
         Stack(decoder_block, DECODER_LAYERS),
     )
     alone: tuple[RunSource, ...] = (
-        _table(ModelPart.EMBEDDING, tied=False),
+        _table(Part.EMBEDDING, tied=False),
         Stack(encoder_block, ENCODER_LAYERS),
-        _final_norm(ModelPart.HEAD),
+        _final_norm(Part.HEAD),
     )
     # The classes tie the head to the embedding whatever tie_word_embeddings says.
-    language_model = One(ModelPart.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=True))
-    final_norm = _final_norm(ModelPart.HEAD)
+    language_model = One(Part.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=True))
+    final_norm = _final_norm(Part.HEAD)
 
     def family(name: str, *runs: RunSource) -> Family:
         return Family(f"{prefix}{name}", model_type, runs)

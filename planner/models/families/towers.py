@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from costmodel.spec import LayerRun, Norm
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import LayerRun, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.errors import UnknownArchitectureError
 from planner.models.families.clip import (
@@ -27,7 +26,7 @@ from planner.models.keys import Computed, Source
 PIXTRAL_TOKENS = patches(1024, 16, square=True)
 PIXTRAL_VISION: tuple[RunSource, ...] = (
     stem(
-        ModelPart.VISION,
+        Part.VISION,
         PIXTRAL_TOKENS,
         patch_filters(16, bias=False, square=True),
         num_positions=0,
@@ -36,7 +35,7 @@ PIXTRAL_VISION: tuple[RunSource, ...] = (
     Stack(
         block(both_ways(query_bias=False, key_bias=False, value_bias=False, output_bias=False), mlp()),
         LAYERS,
-        ModelPart.VISION,
+        Part.VISION,
         PIXTRAL_TOKENS,
     ),
 )

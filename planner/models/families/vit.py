@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Part
 from planner.models.config import Config
 from planner.models.families.encoder_parts import activates, both_ways, dense, labels, layer_norm_block, two_matrices
 from planner.models.families.image_parts import CHANNELS, last_norm, patch_filters, patches, stem
 from planner.models.families.parts import HEAD_DIM, HIDDEN, LAYERS
 from planner.models.family import Family, One, RunSource, Stack
-from planner.models.keys import Computed, Flag, Part, Size, Sum, Times, width
+from planner.models.keys import Computed, Flag, KindSource, Size, Sum, Times, width
 
 QKV_BIAS = Flag("qkv_bias", default=True)
 ATTENTION = both_ways(head_dim=HEAD_DIM, query_bias=QKV_BIAS, key_bias=QKV_BIAS, value_bias=QKV_BIAS)
@@ -18,17 +18,22 @@ CHECKS = (activates("hidden_act", "gelu"),)
 def _classifier(hidden: Size | Times = HIDDEN) -> One:
     """None where there are no classes."""
     matrix = dense(labels(least=0), hidden)
-    return One(ModelPart.HEAD, matrix.layer, num_tokens=1, when=labels(least=0))
+    return One(Part.HEAD, matrix.layer, num_tokens=1, when=labels(least=0))
 
 
 def _backbone(
-    num_patches: Computed, patch: int, extra_tokens: Sum | int, positions: Sum, block: Part, other_params: object = 0
+    num_patches: Computed,
+    patch: int,
+    extra_tokens: Sum | int,
+    positions: Sum,
+    block: KindSource,
+    other_params: object = 0,
 ) -> tuple[RunSource, ...]:
     """Stem, blocks and norm. `extra_tokens` stand before the patches; `positions` has a row for some of them."""
     num_tokens = Sum((num_patches, extra_tokens))
     return (
         stem(
-            ModelPart.EMBEDDING,
+            Part.EMBEDDING,
             num_tokens,
             patch_filters(patch, bias=True),
             num_positions=positions,
@@ -36,7 +41,7 @@ def _backbone(
             other_params=other_params,
         ),
         Stack(block, LAYERS, num_tokens=num_tokens),
-        last_norm(ModelPart.HEAD, num_tokens),
+        last_norm(Part.HEAD, num_tokens),
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from costmodel.spec import Dense
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Dense, Part
 from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.encoder_parts import activates, inside, is_of_type
@@ -17,8 +16,8 @@ from planner.models.keys import Computed, In, Size, layers, part, width
 TOWER_WIDTH = width("hidden_size", aliases=("d_model",))
 TOWER_FFN = width("intermediate_size", aliases=("encoder_ffn_dim",))
 TOWER = tower(
-    ModelPart.AUDIO,
-    ModelPart.AUDIO,
+    Part.AUDIO,
+    Part.AUDIO,
     TOWER_WIDTH,
     Size("num_attention_heads", aliases=("encoder_attention_heads",)),
     TOWER_FFN,
@@ -75,11 +74,11 @@ FAMILIES: tuple[Family, ...] = (
         (
             Within("audio_config", TOWER),
             One(
-                ModelPart.CONNECTOR,
+                Part.CONNECTOR,
                 part(Dense, hidden=In("audio_config", TOWER_FFN), out=LANGUAGE.width),
                 num_tokens=TOKENS,
             ),
-            One(ModelPart.CONNECTOR, part(Dense, hidden=LANGUAGE.width, out=LANGUAGE.width), num_tokens=TOKENS),
+            One(Part.CONNECTOR, part(Dense, hidden=LANGUAGE.width, out=LANGUAGE.width), num_tokens=TOKENS),
             LANGUAGE,
         ),
         max_seq_len=LANGUAGE.longest,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.spec import Dense, Embedding, Filter, FinalNorm, Head, Norm, Stem
-from costmodel.spec import Part as ModelPart
+from costmodel.spec import Dense, Embedding, Filter, FinalNorm, Head, Norm, Part, Stem
 from planner.models.config import Config
 from planner.models.families.encoder_parts import (
     activates,
@@ -18,7 +17,7 @@ from planner.models.families.encoder_parts import (
 )
 from planner.models.families.parts import TIED, VOCAB
 from planner.models.family import Family, One, RunSource, Stack
-from planner.models.keys import Computed, Flag, Part, Size, layers, part, tokens, width
+from planner.models.keys import Computed, Flag, KindSource, Size, layers, part, tokens, width
 
 HIDDEN = width("d_model", aliases=("hidden_size",))
 ENCODER_HEADS = Size("encoder_attention_heads", aliases=("num_attention_heads", "num_key_value_heads"))
@@ -42,13 +41,13 @@ def two_convolutions(hidden: Size, mel_bins: Size) -> Computed:
     return Computed(read)
 
 
-def listens(hidden: Size, heads: Size, **changes: Any) -> Part:
+def listens(hidden: Size, heads: Size, **changes: Any) -> KindSource:
     """Attention of Whisper: no bias of keys, which would change no weight."""
     return both_ways(hidden, heads, key_bias=False, **changes)
 
 
 def tower(
-    where: ModelPart, stack: ModelPart, hidden: Size, heads: Size, ffn: Size, count: Size, mel_bins: Size
+    where: Part, stack: Part, hidden: Size, heads: Size, ffn: Size, count: Size, mel_bins: Size
 ) -> tuple[RunSource, ...]:
     """The encoder: stem, blocks and norm; the blocks in part `stack`, the others in `where`."""
     return (
@@ -62,7 +61,7 @@ def tower(
     )
 
 
-def _encoder(where: ModelPart, stack: ModelPart) -> tuple[RunSource, ...]:
+def _encoder(where: Part, stack: Part) -> tuple[RunSource, ...]:
     return tower(
         where, stack, HIDDEN, ENCODER_HEADS, width("encoder_ffn_dim"), ENCODER_LAYERS, Size("num_mel_bins", default=80)
     )
@@ -70,7 +69,7 @@ def _encoder(where: ModelPart, stack: ModelPart) -> tuple[RunSource, ...]:
 
 DECODER_HEADS = Size("decoder_attention_heads")
 DECODER: tuple[RunSource, ...] = (
-    One(ModelPart.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=POSITIONS)),
+    One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=POSITIONS)),
     Stack(
         layer_norm_block(
             listens(HIDDEN, DECODER_HEADS, causal=True),
@@ -82,7 +81,7 @@ DECODER: tuple[RunSource, ...] = (
         layers("decoder_layers"),
     ),
 )
-BOTH = (*_encoder(ModelPart.ENCODER, ModelPart.ENCODER), *DECODER)
+BOTH = (*_encoder(Part.ENCODER, Part.ENCODER), *DECODER)
 
 
 def _layer_weights(config: Config, layer: int) -> int:
@@ -98,14 +97,14 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "WhisperForConditionalGeneration",
         "whisper",
-        (*BOTH, One(ModelPart.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=TIED, norm=Norm.LAYER))),
+        (*BOTH, One(Part.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=TIED, norm=Norm.LAYER))),
         max_seq_len=POSITIONS,
         checks=CHECKS,
     ),
     Family(
         "WhisperModel",
         "whisper",
-        (*BOTH, One(ModelPart.HEAD, part(FinalNorm, hidden=HIDDEN, norm=Norm.LAYER))),
+        (*BOTH, One(Part.HEAD, part(FinalNorm, hidden=HIDDEN, norm=Norm.LAYER))),
         max_seq_len=POSITIONS,
         checks=CHECKS,
     ),
@@ -113,9 +112,9 @@ FAMILIES: tuple[Family, ...] = (
         "WhisperForAudioClassification",
         "whisper",
         (
-            *_encoder(ModelPart.EMBEDDING, ModelPart.BLOCKS),
+            *_encoder(Part.EMBEDDING, Part.BLOCKS),
             One(
-                ModelPart.HEAD,
+                Part.HEAD,
                 part(Dense, hidden=HIDDEN, out=CLASSIFIER_WIDTH, bias=True, other_params=Computed(_layer_weights)),
                 num_tokens=FRAMES,
             ),
