@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from costmodel.errors import BadInputError
+from planner.models.config import shown
 
 MAX_POSITIONS = 2**31
 """Far above any sequence; a factor stretches positions, so none is larger either."""
@@ -61,12 +62,12 @@ def check_rope(config: Mapping[str, Any], head_dim: int, where: str) -> None:
         if values is None:
             continue
         if not isinstance(values, dict):
-            raise BadInputError(f"{where}: {place} is {values!r}, but must be an object or null")
+            raise BadInputError(f"{where}: {place} is {shown(values)}, but must be an object or null")
         label = f"{where}: {place}."
         _check_theta(values, label)
         for key in ("rope_type", "type"):
             if key in values and values[key] not in tuple(KINDS):
-                raise BadInputError(f"{label}{key} is {values[key]!r}, but must be one of {', '.join(KINDS)}")
+                raise BadInputError(f"{label}{key} is {shown(values[key])}, but must be one of {', '.join(KINDS)}")
         name = str(values.get("rope_type", values.get("type", "default")))
         _check_keys(values, name, head_dim, label)
         if KINDS[name].reads_original_length:
@@ -84,7 +85,7 @@ def check_rope(config: Mapping[str, Any], head_dim: int, where: str) -> None:
 def _check_theta(values: Mapping[str, Any], label: str) -> None:
     key = "rope_theta"
     if key in values and not _is_number(values[key], most=sys.float_info.max):
-        raise BadInputError(f"{label}{key} is {values[key]!r}, but must be a number above 0")
+        raise BadInputError(f"{label}{key} is {shown(values[key])}, but must be a number above 0")
 
 
 def _check_keys(values: Mapping[str, Any], name: str, head_dim: int, label: str) -> None:
@@ -98,7 +99,9 @@ def _check_keys(values: Mapping[str, Any], name: str, head_dim: int, label: str)
             continue
         if not _is_number(value, least=LEAST.get(key)):
             least = f"of at least {LEAST[key]}" if key in LEAST else "above 0"
-            raise BadInputError(f"{label}{key} is {value!r}, but must be a number {least} and at most {MAX_POSITIONS}")
+            raise BadInputError(
+                f"{label}{key} is {shown(value)}, but must be a number {least} and at most {MAX_POSITIONS}"
+            )
     for key in kind.per_pair:
         value = values[key]
         if (
@@ -107,14 +110,14 @@ def _check_keys(values: Mapping[str, Any], name: str, head_dim: int, label: str)
             or not all(_is_number(number) for number in value)
         ):
             raise BadInputError(
-                f"{label}{key} is {value!r}, but must be a list of head_dim / 2 = {head_dim // 2} numbers above 0 and "
-                f"at most {MAX_POSITIONS}"
+                f"{label}{key} is {shown(value)}, but must be a list of head_dim / 2 = {head_dim // 2} numbers above 0 "
+                f"and at most {MAX_POSITIONS}"
             )
     # Equal ones, as in Llama 4 Scout, leave no frequencies between those that are stretched and those that are not.
     if name == "llama3" and values["high_freq_factor"] < values["low_freq_factor"]:
         raise BadInputError(
-            f"{label}high_freq_factor is {values['high_freq_factor']!r}, but must not be below low_freq_factor, which "
-            f"is {values['low_freq_factor']!r}"
+            f"{label}high_freq_factor is {shown(values['high_freq_factor'])}, but must not be below low_freq_factor, "
+            f"which is {shown(values['low_freq_factor'])}"
         )
 
 
@@ -124,7 +127,7 @@ def _check_original_length(config: Mapping[str, Any], values: Mapping[str, Any],
     given = [(at, place[key]) for at, place in ((f"{where}: ", config), (label, values)) if key in place]
     for at, length in given:
         if type(length) is not int or not 2 <= length <= MAX_POSITIONS:
-            raise BadInputError(f"{at}{key} is {length!r}, but must be a whole number from 2 to {MAX_POSITIONS}")
+            raise BadInputError(f"{at}{key} is {shown(length)}, but must be a whole number from 2 to {MAX_POSITIONS}")
     if not given and config.get("max_position_embeddings") == 1:
         raise BadInputError(
             f"{where}: max_position_embeddings is 1, but stands for {key} too, which must be at least 2"
@@ -135,7 +138,7 @@ def _check_whole_heads(values: Mapping[str, Any], label: str) -> None:
     share = values.get("partial_rotary_factor", 1)
     if share != 1 or isinstance(share, bool):
         raise BadInputError(
-            f"{label}partial_rotary_factor is {share!r}, but must be 1: the supported classes rotate whole heads"
+            f"{label}partial_rotary_factor is {shown(share)}, but must be 1: the supported classes rotate whole heads"
         )
 
 

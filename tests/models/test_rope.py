@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from costmodel.errors import BadInputError
+from planner.models.config import shown
 from planner.models.rope import KINDS, MAX_POSITIONS, check_rope
 
 HEAD_DIM = 8
@@ -48,6 +49,22 @@ def refusal(config: dict[str, Any], head_dim: int = HEAD_DIM) -> str:
     return str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        CONFIG | {"rope_scaling": [1] * 10_000},
+        CONFIG | {"rope_theta": "9" * 10_000},
+        scaled("default", rope_type="y" * 10_000),
+        scaled("linear", factor=[2] * 10_000),
+        scaled("longrope", short_factor=[1] * 10_000),
+        scaled("yarn", original_max_position_embeddings=[32] * 10_000),
+        scaled("yarn", partial_rotary_factor=[1] * 10_000),
+    ],
+)
+def test_a_long_value_is_cut_in_the_message(config: dict[str, Any]) -> None:
+    assert len(refusal(config)) < 300
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_the_least_of_every_kind_will_do_in_older_and_newer_configs(name: str) -> None:
     check_rope(scaled(name), HEAD_DIM, "here")
@@ -61,13 +78,15 @@ def test_the_two_bounds_of_llama3_may_be_equal() -> None:
 @pytest.mark.parametrize(("name", "key"), [(name, key) for name, values in GOOD.items() for key in values])
 def test_every_key_that_a_kind_needs_is_asked_for(name: str, key: str) -> None:
     assert refusal(scaled(name, **{key: ...})) == f"here: rope_scaling.{key} is missing; rope_type {name} needs it"
-    assert refusal(scaled(name, **{key: None})).startswith(f"here: rope_scaling.{key} is None, but must be")
+    assert refusal(scaled(name, **{key: None})).startswith(f"here: rope_scaling.{key} is null, but must be")
 
 
 @pytest.mark.parametrize("name", ["linear", "dynamic", "yarn", "longrope", "llama3"])
 @pytest.mark.parametrize("value", [0, 0.999, -8.0, "8", True, [8], float("nan"), float("inf"), 1e300, 10**400])
 def test_a_factor_is_a_number_of_at_least_1(name: str, value: Any) -> None:
-    words = f"here: rope_scaling.factor is {value!r}, but must be a number of at least 1 and at most {MAX_POSITIONS}"
+    words = (
+        f"here: rope_scaling.factor is {shown(value)}, but must be a number of at least 1 and at most {MAX_POSITIONS}"
+    )
     assert refusal(scaled(name, factor=value)) == words
 
 
@@ -76,12 +95,12 @@ def test_a_factor_is_a_number_of_at_least_1(name: str, value: Any) -> None:
     [
         ({"rope_theta": "a"}, "here: rope_theta is 'a', but must be a number above 0"),
         ({"rope_theta": 0}, "here: rope_theta is 0, "),
-        ({"rope_theta": None}, "here: rope_theta is None, "),
+        ({"rope_theta": None}, "here: rope_theta is null, "),
         ({"rope_theta": 10**400}, "here: rope_theta is 1000"),
-        ({"rope_parameters": {"rope_theta": True}}, "here: rope_parameters.rope_theta is True, "),
+        ({"rope_parameters": {"rope_theta": True}}, "here: rope_parameters.rope_theta is true, "),
         ({"rope_scaling": "linear"}, "rope_scaling is 'linear', but must be an object or null"),
         (scaled("linear", rope_type="nonsense"), "rope_scaling.rope_type is 'nonsense', but must be one of default, "),
-        (scaled("linear", rope_type=None, type="linear"), "rope_scaling.rope_type is None, "),
+        (scaled("linear", rope_type=None, type="linear"), "rope_scaling.rope_type is null, "),
         (scaled("linear", type=["linear"]), "rope_scaling.type is ['linear'], "),
         (scaled("linear", partial_rotary_factor=0.5), "rope_scaling.partial_rotary_factor is 0.5, but must be 1"),
         (scaled("linear") | {"partial_rotary_factor": 0.5}, "here: partial_rotary_factor is 0.5, but must be 1"),
@@ -93,7 +112,7 @@ def test_a_factor_is_a_number_of_at_least_1(name: str, value: Any) -> None:
         (scaled("yarn") | {"rope_theta": 1}, "rope_theta is 1, whose logarithm is 0"),
         (scaled("yarn", original_max_position_embeddings=8.5), "is 8.5, but must be a whole number from 2 to"),
         (scaled("llama3", original_max_position_embeddings=0), "original_max_position_embeddings is 0, "),
-        (scaled("llama3", original_max_position_embeddings=None), "original_max_position_embeddings is None, "),
+        (scaled("llama3", original_max_position_embeddings=None), "original_max_position_embeddings is null, "),
         (scaled("yarn") | {"original_max_position_embeddings": "8"}, "here: original_max_position_embeddings is '8', "),
         (scaled("longrope") | {"max_position_embeddings": 1}, "here: max_position_embeddings is 1, "),
         (scaled("longrope", short_factor=PAIRS[:3]), "must be a list of head_dim / 2 = 4 numbers above 0"),
