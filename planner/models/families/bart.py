@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from costmodel.spec import Embedding, FinalNorm, Head, Norm, Part
 from planner.models.config import Config
+from planner.models.families.checks import Activation
 from planner.models.families.encoder_parts import (
-    activates,
     both_ways,
     dense,
     labels,
@@ -74,7 +74,7 @@ def _families(
             model_type,
             (*both, *head),
             max_seq_len=POSITIONS,
-            checks=(activates("activation_function", "gelu"), pads_within(default=pad)),
+            checks=(Activation("activation_function", "gelu"), pads_within(default=pad)),
         )
 
     norm = Norm.LAYER if ends_in_norm else None

@@ -7,8 +7,8 @@ from typing import Any
 
 from costmodel.spec import Embedding, FinalNorm, Head, Norm, Part
 from planner.models.config import Config, shown
+from planner.models.families.checks import Activation
 from planner.models.families.encoder_parts import (
-    activates,
     both_ways,
     dense,
     labels,
@@ -77,7 +77,7 @@ def _bert(name: str, *head: RunSource) -> Family:
         "bert",
         (*BACKBONE, *head),
         max_seq_len=POSITIONS_512,
-        checks=(_is_plain, activates("hidden_act", "gelu"), pads_within()),
+        checks=(_is_plain, Activation("hidden_act", "gelu"), pads_within()),
     )
 
 
@@ -111,7 +111,7 @@ def _roberta(model_type: str, prefix: str) -> tuple[Family, ...]:
             model_type,
             (*BACKBONE, *head),
             max_seq_len=Computed(_positions_after_padding),
-            checks=(_is_plain, activates("hidden_act", "gelu"), pads_within(default=1)),
+            checks=(_is_plain, Activation("hidden_act", "gelu"), pads_within(default=1)),
         )
 
     return (
@@ -154,7 +154,7 @@ def _distilbert(name: str, *head: RunSource, checks: tuple[Callable[[Config], No
         "distilbert",
         (*DISTIL_BACKBONE, *head),
         max_seq_len=POSITIONS_512,
-        checks=(activates("activation", "gelu"), pads_within(), *checks),
+        checks=(Activation("activation", "gelu"), pads_within(), *checks),
     )
 
 
@@ -234,7 +234,7 @@ def _modernbert(name: str, *head: RunSource) -> Family:
         "modernbert",
         (*MODERN_BACKBONE, final_norm, *head),
         max_seq_len=tokens("max_position_embeddings", default=8192),
-        checks=(_turns, activates("hidden_activation", "gelu"), pads_within(default=50283)),
+        checks=(_turns, Activation("hidden_activation", "gelu"), pads_within(default=50283)),
     )
 
 

@@ -10,11 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planner.models.config import Config, shown
-from planner.models.families.llama import ACTIVATIONS
 from planner.models.families.parts import HEAD_DIM
 from planner.models.keys import Source, Word, origin
 from planner.models.rope import check_rope
 
+PARAMETER_FREE = (
+    *("silu", "swish", "gelu", "gelu_new", "gelu_fast", "gelu_python", "gelu_pytorch_tanh", "gelu_python_tanh"),
+    *("gelu_accurate", "gelu_10", "quick_gelu", "relu", "relu2", "relu6", "leaky_relu", "hardswish", "laplace"),
+    *("linear", "mish", "sigmoid", "sqrtsoftplus", "tanh"),
+)
+"""Every activation of transformers (its `ACT2FN`) that learns nothing."""
 PLACES = ("rope_parameters", "rope_scaling")
 """Objects that newer and older configs describe the rotation in."""
 LAYER_TYPES = ("full_attention", "sliding_attention")
@@ -23,14 +28,14 @@ LAYER_TYPES = ("full_attention", "sliding_attention")
 
 @dataclass(frozen=True)
 class Activation:
-    """The function between the projections of a feed-forward network has no parameters of its own."""
+    """The function between the matrices of a feed-forward network, under `key`, has no parameters of its own."""
 
     key: str = "hidden_act"
     default: str = "silu"
 
     def __call__(self, config: Config) -> None:
         """Raises BadInputError for any other."""
-        Word(self.key, default=self.default, null=self.default, known=ACTIVATIONS).read(config, 0)
+        Word(self.key, default=self.default, null=self.default, known=PARAMETER_FREE).read(config, 0)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 from costmodel.spec import Block, Embedding, Norm, Part
 from planner.models.config import Config, shown
-from planner.models.families.encoder_parts import activates, both_ways, dense, inside, layer_norm_block, two_matrices
+from planner.models.families.checks import Activation
+from planner.models.families.encoder_parts import both_ways, dense, inside, layer_norm_block, two_matrices
 from planner.models.families.image_parts import last_norm, patch_filters, patches, stem
 from planner.models.families.parts import HIDDEN, LAYERS, VOCAB
 from planner.models.family import Family, One, RunSource, Stack, Within
@@ -121,8 +122,8 @@ def both_towers(check: Callable[[Config], None]) -> tuple[Callable[[Config], Non
     return inside("text_config", check), inside("vision_config", check)
 
 
-CLIP_ACTIVATES = activates("hidden_act", "quick_gelu")
-SIGLIP_ACTIVATES = activates("hidden_act", "gelu_pytorch_tanh")
+CLIP_ACTIVATES = Activation("hidden_act", "quick_gelu")
+SIGLIP_ACTIVATES = Activation("hidden_act", "gelu_pytorch_tanh")
 
 FAMILIES: tuple[Family, ...] = (
     Family(

@@ -12,20 +12,6 @@ from planner.models.family import One
 from planner.models.keys import Computed, KindSource, Quotient, Size, Word, part, width
 
 MAX_LABELS = 2**20
-PARAMETER_FREE = (
-    *("gelu", "gelu_new", "gelu_fast", "gelu_python", "gelu_pytorch_tanh", "gelu_accurate", "quick_gelu"),
-    *("relu", "relu2", "relu6", "leaky_relu", "silu", "swish", "mish", "tanh", "sigmoid", "linear"),
-)
-"""Activations that learn nothing."""
-
-
-def activates(key: str, default: str) -> Callable[[Config], None]:
-    """A check that the activation under `key` is known, so that it hides no parameters."""
-
-    def check(config: Config) -> None:
-        Word(key, default=default, known=PARAMETER_FREE).read(config, 0)
-
-    return check
 
 
 def is_of_type(*names: str) -> Callable[[Config], None]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from costmodel.spec import Attention, Block, Dense, Filter, LayerRun, Mlp, Norm, Part, QkNorm, Stem
 from planner.models.config import Config, shown
 from planner.models.families import gemma, gemma4
-from planner.models.families.encoder_parts import activates
+from planner.models.families.checks import Activation
 from planner.models.families.image_parts import stem
 from planner.models.families.language import ONE_IMAGE_BOTH_WAYS, Language, by_model_type
 from planner.models.families.parts import HEAD_SPLIT, HEADS, HIDDEN, LAYERS, TIED, attention, block, mlp
@@ -209,7 +209,7 @@ def _checks_towers(config: Config) -> None:
         ("audio_config", "hidden_act", "silu"),
     ):
         if config.has(section):
-            activates(key, default)(config.section(section))
+            Activation(key, default)(config.section(section))
 
 
 FAMILIES: tuple[Family, ...] = (

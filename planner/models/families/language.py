@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from costmodel.spec import Head, LayerRun
 from planner.models.config import Config, shown
 from planner.models.errors import UnknownArchitectureError
-from planner.models.families.encoder_parts import PARAMETER_FREE
+from planner.models.families.checks import Activation
 from planner.models.families.parts import UNTIED
 from planner.models.family import Family
-from planner.models.keys import MAX_WIDTH, Computed, Source, Word, value_of
+from planner.models.keys import MAX_WIDTH, Computed, Source, value_of
 from planner.models.unread import refuse_unread
 
 ONE_IMAGE = "Each sequence is taken to hold one image."
@@ -120,6 +120,5 @@ def equals_text_width(language: Language, key: str, default: int, section: str |
     return Computed(read)
 
 
-def projects(config: Config) -> None:
-    """The activation between the matrices of a connector is known."""
-    Word("projector_hidden_act", default="gelu", known=PARAMETER_FREE).read(config, 0)
+PROJECTS = Activation("projector_hidden_act", "gelu")
+"""The check of the activation between the matrices of a connector."""

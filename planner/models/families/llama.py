@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from costmodel.spec import QkNorm
 from planner.models.config import Config
+from planner.models.families.checks import Activation
 from planner.models.families.parts import (
     HEAD_DIM,
     HEAD_SPLIT,
@@ -17,7 +18,7 @@ from planner.models.families.parts import (
     mlp,
 )
 from planner.models.family import Family
-from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, Word, tokens, width
+from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, tokens, width
 from planner.models.rope import check_rope
 
 ATTENTION_BIAS = Flag("attention_bias", default=False)
@@ -35,15 +36,6 @@ def rotates(config: Config) -> None:
     if head_dim % 2:
         config.fail(f"head_dim is {head_dim}, but rotary position embeddings need an even one")
     check_rope(config.data, head_dim, config.where)
-
-
-ACTIVATIONS = ("silu", "swish", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", "relu", "relu2")
-"""Element-wise functions without parameters of their own."""
-
-
-def activates(config: Config) -> None:
-    """The activation is one that is known."""
-    Word("hidden_act", default="silu", known=ACTIVATIONS).read(config, 0)
 
 
 def _qwen_layer_type(config: Config, layer: int) -> str:
@@ -71,7 +63,7 @@ FAMILIES = (
         decoder(
             block(attention(**biased(ATTENTION_BIAS), output_bias=ATTENTION_BIAS), mlp(bias=MLP_BIAS)), tied=UNTIED
         ),
-        checks=(rotates, activates),
+        checks=(rotates, Activation()),
     ),
     Family(
         "MistralForCausalLM",
@@ -82,7 +74,7 @@ FAMILIES = (
             ),
             tied=UNTIED,
         ),
-        checks=(rotates, activates),
+        checks=(rotates, Activation()),
     ),
     Family(
         "Qwen2ForCausalLM",
@@ -91,7 +83,7 @@ FAMILIES = (
             block(attention(num_kv_heads=KV_HEADS_OF_32, head_dim=HEAD_DIM, window=QWEN_WINDOW, **biased(True)), mlp()),
             tied=UNTIED,
         ),
-        checks=(rotates, activates),
+        checks=(rotates, Activation()),
     ),
     Family(
         "Qwen3ForCausalLM",
@@ -110,6 +102,6 @@ FAMILIES = (
             ),
             tied=UNTIED,
         ),
-        checks=(rotates, activates),
+        checks=(rotates, Activation()),
     ),
 )

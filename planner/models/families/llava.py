@@ -10,10 +10,10 @@ from planner.models.families import gemma, llama, mixtral, phi
 from planner.models.families.language import (
     ONE_IMAGE,
     ONE_IMAGE_BOTH_WAYS,
+    PROJECTS,
     Language,
     by_model_type,
     equals_text_width,
-    projects,
 )
 from planner.models.families.parts import HIDDEN, LAYERS, TIED
 from planner.models.families.towers import ANY_TOWER, PIXTRAL, SIGLIP, Vision
@@ -78,7 +78,7 @@ def _llava(architecture: str, model_type: str, *, or_nested: bool, newline: Sour
             language,
         ),
         max_seq_len=language.longest,
-        checks=(projects,),
+        checks=(PROJECTS,),
         note=ONE_IMAGE,
     )
 
@@ -136,7 +136,7 @@ FAMILIES: tuple[Family, ...] = (
             MISTRAL_LANGUAGE,
         ),
         max_seq_len=MISTRAL_LANGUAGE.longest,
-        checks=(projects,),
+        checks=(PROJECTS,),
         note=ONE_IMAGE,
     ),
 )

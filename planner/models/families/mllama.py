@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from costmodel.spec import Dense, Embedding, Head, LayerRun, Norm, Part, QkNorm
 from planner.models.config import Config, shown
 from planner.models.families.checks import Activation, Rotation
-from planner.models.families.encoder_parts import activates, both_ways, inside, layer_norm_block, two_matrices
+from planner.models.families.encoder_parts import both_ways, inside, layer_norm_block, two_matrices
 from planner.models.families.image_parts import last_norm, patch_filters, patches, stem
 from planner.models.families.language import ONE_IMAGE
 from planner.models.families.parts import HEAD_SPLIT, HIDDEN, LAYERS, VOCAB, attention, block, mlp
@@ -163,7 +163,7 @@ FAMILIES: tuple[Family, ...] = (
         ),
         max_seq_len=In("text_config", tokens("max_position_embeddings", default=131_072)),
         checks=(
-            inside("vision_config", activates("hidden_act", "gelu"), _feeds_all_it_keeps),
+            inside("vision_config", Activation("hidden_act", "gelu"), _feeds_all_it_keeps),
             inside("text_config", Activation(), Rotation(HEAD_SPLIT)),
         ),
         note=ONE_IMAGE,

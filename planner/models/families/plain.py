@@ -6,8 +6,7 @@ from typing import Any
 
 from costmodel.spec import Norm, QkNorm
 from planner.models.config import Config
-from planner.models.families.checks import Activation, Rotation
-from planner.models.families.llama import ACTIVATIONS
+from planner.models.families.checks import PARAMETER_FREE, Activation, Rotation
 from planner.models.families.parts import (
     FFN,
     HEAD_SPLIT,
@@ -53,7 +52,7 @@ XIELU = "xielu"
 
 def _activation_params(config: Config, layer: int) -> int:
     """What the activation of Apertus learns."""
-    known = (*ACTIVATIONS, XIELU)
+    known = (*PARAMETER_FREE, XIELU)
     return 2 if Word("hidden_act", default=XIELU, null=XIELU, known=known).read(config, layer) == XIELU else 0
 
 

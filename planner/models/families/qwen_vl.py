@@ -5,7 +5,7 @@ from __future__ import annotations
 from costmodel.spec import QkNorm
 from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
-from planner.models.families.encoder_parts import activates, inside
+from planner.models.families.encoder_parts import inside
 from planner.models.families.language import ONE_IMAGE, Language, by_model_type
 from planner.models.families.llama import LAYER_TYPES
 from planner.models.families.parts import HEAD_SPLIT, HEADS, LAYERS, UNTIED, attention, biased, block, decoder, mlp
@@ -119,7 +119,7 @@ def _family(
         (*tower, language),
         max_seq_len=language.longest,
         mtp=(Within("text_config", mtp),) if mtp else (),
-        checks=(inside("vision_config", activates("hidden_act", activation)),),
+        checks=(inside("vision_config", Activation("hidden_act", activation)),),
         note=ONE_IMAGE,
     )
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from costmodel.spec import Attention, Block, Embedding, FinalNorm, Head, Mlp, Norm, Part
 from planner.models.config import Config, shown
-from planner.models.families.encoder_parts import PARAMETER_FREE, dense, labels, square
+from planner.models.families.checks import PARAMETER_FREE
+from planner.models.families.encoder_parts import dense, labels, square
 from planner.models.families.parts import VOCAB
 from planner.models.family import Family, One, RunSource, Stack
 from planner.models.keys import Computed, KindSource, Size, layers, part, width

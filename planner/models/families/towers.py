@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from costmodel.spec import LayerRun, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.errors import UnknownArchitectureError
+from planner.models.families.checks import Activation
 from planner.models.families.clip import (
     BESIDE,
     CLIP_ACTIVATES,
@@ -17,7 +18,7 @@ from planner.models.families.clip import (
     clip_vision,
     siglip_vision,
 )
-from planner.models.families.encoder_parts import activates, both_ways
+from planner.models.families.encoder_parts import both_ways
 from planner.models.families.image_parts import patch_filters, patches, stem
 from planner.models.families.parts import LAYERS, block, mlp
 from planner.models.family import RunSource, Stack
@@ -83,7 +84,7 @@ class Vision:
 
 
 SIGLIP = Tower(siglip_vision(*BESIDE), SIGLIP_TOKENS, SIGLIP_ACTIVATES)
-PIXTRAL = Tower(PIXTRAL_VISION, PIXTRAL_TOKENS, activates("hidden_act", "gelu"))
+PIXTRAL = Tower(PIXTRAL_VISION, PIXTRAL_TOKENS, Activation("hidden_act", "gelu"))
 ANY_TOWER = {
     "clip_vision_model": Tower(clip_vision(*BESIDE), CLIP_TOKENS, CLIP_ACTIVATES),
     "siglip_vision_model": SIGLIP,

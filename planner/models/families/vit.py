@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from costmodel.spec import Part
 from planner.models.config import Config
-from planner.models.families.encoder_parts import activates, both_ways, dense, labels, layer_norm_block, two_matrices
+from planner.models.families.checks import Activation
+from planner.models.families.encoder_parts import both_ways, dense, labels, layer_norm_block, two_matrices
 from planner.models.families.image_parts import CHANNELS, last_norm, patch_filters, patches, stem
 from planner.models.families.parts import HEAD_DIM, HIDDEN, LAYERS
 from planner.models.family import Family, One, RunSource, Stack
@@ -12,7 +13,7 @@ from planner.models.keys import Computed, Flag, KindSource, Size, Sum, Times, wi
 
 QKV_BIAS = Flag("qkv_bias", default=True)
 ATTENTION = both_ways(head_dim=HEAD_DIM, query_bias=QKV_BIAS, key_bias=QKV_BIAS, value_bias=QKV_BIAS)
-CHECKS = (activates("hidden_act", "gelu"),)
+CHECKS = (Activation("hidden_act", "gelu"),)
 
 
 def _classifier(hidden: Size | Times = HIDDEN) -> One:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from costmodel.spec import Dense, Part
 from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
-from planner.models.families.encoder_parts import activates, inside, is_of_type
-from planner.models.families.language import ONE_WINDOW, Language, by_model_type, projects
+from planner.models.families.encoder_parts import inside, is_of_type
+from planner.models.families.language import ONE_WINDOW, PROJECTS, Language, by_model_type
 from planner.models.families.llama import ATTENTION_BIAS, HEAD_DIM_128, KV_HEADS_OF_8, MLP_BIAS
 from planner.models.families.parts import UNTIED, attention, biased, block, decoder, mlp
 from planner.models.families.whisper import FRAMES, tower
@@ -83,8 +83,8 @@ FAMILIES: tuple[Family, ...] = (
         ),
         max_seq_len=LANGUAGE.longest,
         checks=(
-            projects,
-            inside("audio_config", is_of_type("voxtral_encoder"), activates("activation_function", "gelu")),
+            PROJECTS,
+            inside("audio_config", is_of_type("voxtral_encoder"), Activation("activation_function", "gelu")),
         ),
         note=ONE_WINDOW,
     ),

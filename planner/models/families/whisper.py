@@ -6,8 +6,8 @@ from typing import Any
 
 from costmodel.spec import Dense, Embedding, Filter, FinalNorm, Head, Norm, Part, Stem
 from planner.models.config import Config
+from planner.models.families.checks import Activation
 from planner.models.families.encoder_parts import (
-    activates,
     both_ways,
     dense,
     labels,
@@ -91,7 +91,7 @@ def _layer_weights(config: Config, layer: int) -> int:
 
 
 CLASSIFIER_WIDTH = width("classifier_proj_size", default=256)
-CHECKS = (activates("activation_function", "gelu"), pads_within(default=50256))
+CHECKS = (Activation("activation_function", "gelu"), pads_within(default=50256))
 
 FAMILIES: tuple[Family, ...] = (
     Family(
@@ -121,6 +121,6 @@ FAMILIES: tuple[Family, ...] = (
             dense(labels(), CLASSIFIER_WIDTH),
         ),
         max_seq_len=FRAMES,
-        checks=(activates("activation_function", "gelu"),),
+        checks=(Activation("activation_function", "gelu"),),
     ),
 )
