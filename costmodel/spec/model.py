@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from costmodel.spec.base import Document, Spec
-from costmodel.spec.layers import Block, Embedding, Head, Layer, Traced
+from costmodel.spec.layers import Attention, Block, Embedding, Head, Layer, Traced
 from costmodel.spec.operations import Split, SplitRule
 
 
@@ -39,13 +39,21 @@ class LayerRun(Spec):
     image, frames of a recording."""
 
 
+def _reads_elsewhere(layer: Layer) -> bool:
+    """Whether a block reads more than the hidden state: an input of its own, or keys and values of an earlier one."""
+    if not isinstance(layer, Block):
+        return False
+    shares_keys = any(isinstance(part, Attention) and part.reuses_kv for part in layer.parts)
+    return shares_keys or layer.layer_input > 0 or layer.cross_attention is not None
+
+
 class ModelSpec(Document):
     """A model: its layers in the order they are computed, numbered over the whole sequence from 0.
 
     Of a plain language model 0 is the embedding, the last one is the head, and blocks stand between.
     """
 
-    SCHEMA: ClassVar[str] = "model/1"
+    SCHEMA: ClassVar[str] = "model/2"
 
     name: str = Field(min_length=1)
     architecture: str = Field(min_length=1)
@@ -129,6 +137,7 @@ class ModelSpec(Document):
             and len({run.layer.hidden for run in self.runs}) == 1
             and all(run.num_tokens is None for run in self.runs)
             and self.runs[0].count == self.runs[-1].count == 1
+            and not any(_reads_elsewhere(run.layer) for run in self.runs)
         )
 
     @property

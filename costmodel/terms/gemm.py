@@ -20,7 +20,7 @@ BANDWIDTH_FRAC = 0.85
 def price(view: LayerView) -> PassPrice:
     """Forward: max(2mnk / (peak x efficiency), moved bytes / bandwidth) per GEMM; backward: twice that.
 
-    A repetition that stops early leaves out the last GEMM of a block, whose result backward does not need.
+    A repetition that stops early leaves out the last GEMM of a block where backward does not need its result.
     """
     workload, device = view.setting.workload, view.setting.cluster.device
     rate = device.peak_flop_per_s[workload.precision] * device.gemm_efficiency_frac
@@ -32,6 +32,14 @@ def price(view: LayerView) -> PassPrice:
             memory_s = op.moved_values * workload.precision.bytes / (device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC)
             last_s = max(op.flop / rate, memory_s)
             forward_s += last_s
-    stops_early = view.setting.stack.recompute_stops_early and isinstance(view.layer, Block)
-    repeated_s = forward_s - last_s if stops_early else None
+    repeated_s = forward_s - last_s if stops_early(view) else None
     return PassPrice(TERM, forward_s, 2 * forward_s, Source.worst(Source.FITTED, device.source), repeated_s)
+
+
+def stops_early(view: LayerView) -> bool:
+    """Whether a repetition of the layer ends before its last multiplication, and the reduce-scatter behind it."""
+    return (
+        view.setting.stack.recompute_stops_early
+        and isinstance(view.layer, Block)
+        and not view.layer.last_product_is_kept
+    )

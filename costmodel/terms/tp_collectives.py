@@ -6,6 +6,7 @@ from costmodel.collectives import collective_time
 from costmodel.price import PassPrice
 from costmodel.setting import LayerView
 from costmodel.spec import Block, Collective, Embedding, Head, Source
+from costmodel.terms.gemm import stops_early
 
 TERM = "tensor-parallel traffic"
 
@@ -18,7 +19,7 @@ def price(view: LayerView) -> PassPrice:
 
     A block gathers before each half (attention, feed-forward) and scatters after it, and the same in backward. The
     embedding scatters its output, the head gathers its input; in backward each does the opposite. A repetition that
-    stops early leaves out the last scatter of a block.
+    stops early leaves out the last scatter of a block, where backward does not need what it yields.
     """
     tp = view.mesh.tp
     gather = collective_time(view.setting, Collective.ALL_GATHER, tp, 1, view.activation_bytes)
@@ -29,7 +30,7 @@ def price(view: LayerView) -> PassPrice:
     match view.layer:
         case Block():
             forward_s = backward_s = view.layer.num_half_blocks * (gather.time_s + scatter.time_s)
-            if view.setting.stack.recompute_stops_early:
+            if stops_early(view):
                 repeated_s = forward_s - scatter.time_s
         case Embedding():
             forward_s, backward_s = scatter.time_s, gather.time_s

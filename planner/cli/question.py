@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from costmodel import stacks
+from costmodel import stacks, units
 from costmodel.capability import cautions
 from costmodel.errors import BadInputError
 from costmodel.spec import Block, ClusterSpec, ModelSpec, Moe, Precision, Profile, Workload
@@ -89,7 +89,12 @@ def _left_out(framework: Framework, model: ModelSpec) -> tuple[str, ...]:
         )
     if any(isinstance(run.layer, Block) and isinstance(run.layer.feed_forward, Moe) for run in model.runs):
         sentences.append(
-            "Every rank holds a share of every expert: expert parallelism is not planned by this version (ep = 1)."
+            "Experts are split by tensor parallelism alone: expert parallelism is not planned by this version (ep = 1)."
+        )
+    if model.mtp_runs:
+        sentences.append(
+            f"Layers of multi-token prediction ({units.format_count(model.params_mtp)} parameters) are neither in time "
+            "nor in memory."
         )
     return tuple(sentences)
 
@@ -141,8 +146,8 @@ def _model(
     assumptions = loaded.spec.assumptions
     if profile is not None and not {sample.layer for sample in profile.layers} & set(loaded.spec.layers):
         assumptions = (
-            f"No layer of {loaded.spec.name} was measured: the profile holds {profile.model.name}, and only the rates "
-            "of its device carry over.",
+            f"No layer of {loaded.spec.name} was measured: the profile holds {profile.model.name}, whose layers scale "
+            "those of the same kind, and the rates of its device.",
             *assumptions,
         )
     return loaded.hf_config, loaded.spec, assumptions, {"model": loaded.sha256}

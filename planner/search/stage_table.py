@@ -59,19 +59,23 @@ class StageTable:
 
     def modes(self, option: StageOption, start: int) -> tuple[Recompute, ...]:
         """The recompute mode of each layer of the stage that `option` fills from layer `start` on."""
-        left = list(option.recomputed)
-        modes = []
-        for kind in self.setting.model.distinct_index[start : start + option.num_layers]:
-            modes.append(Recompute.FULL if left[kind] else Recompute.NONE)
-            left[kind] -= left[kind] > 0
-        return tuple(modes)
+        layers = range(start, start + option.num_layers)
+        left, recomputed = list(option.recomputed), []
+        for index in recomputable(self.setting.model, layers):
+            kind = self.setting.model.distinct_index[index]
+            if left[kind]:
+                left[kind] -= 1
+                recomputed.append(index)
+        return _modes(layers, recomputed)
 
     def _key(self, stage: int, start: int, num_layers: int) -> tuple[int, ...]:
-        """What the cost of a stage hangs on: which layers it holds, whatever their order. Only a rule that takes the
-        first blocks of a stage asks for the order."""
+        """What the cost of a stage hangs on: which layers it holds, whatever their order, and whether the first or
+        last of the model, which are never recomputed, is among them. Only a rule that takes the first blocks of a
+        stage asks for the order."""
         if self.num_recomputed is not None:
             return (stage, -1 if self.uniform else start, num_layers)
-        return (stage, *self._composition(start, start + num_layers))
+        stop = start + num_layers
+        return (stage, start == 0, stop == len(self.prices), *self._composition(start, stop))
 
     def _composition(self, start: int, stop: int) -> tuple[int, ...]:
         """How many layers of each kind stand from `start` on before `stop`."""
@@ -145,7 +149,7 @@ class StageTable:
                 return None
             return -(-(moments.backward_start_bytes + working_bytes - limit_bytes) // kept.in_flight)
 
-        chosen = cheapest_set(self._kinds(blocks), needed_bytes)
+        chosen = cheapest_set(self._kinds(blocks), needed_bytes, self.deadline)
         return None if chosen is None else _modes(layers, chosen)
 
     def _kinds(self, blocks: list[int]) -> list[RecomputedKind]:

@@ -153,9 +153,9 @@ def test_places_that_cannot_be_read(tmp_path: Path, name: str, named: str) -> No
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        ('{"schema": "model/99"}', "schema is 'model/99', but 'model/1' is needed here"),
-        ('{"schema": "model/1", "colour": 1}', "is missing|unknown key"),
-        ('{"schema": "model/1", "schema": "model/1"}', "key 'schema' stands twice"),
+        ('{"schema": "model/99"}', "schema is 'model/99', but 'model/2' is needed here"),
+        ('{"schema": "model/2", "colour": 1}', "is missing|unknown key"),
+        ('{"schema": "model/2", "schema": "model/2"}', "key 'schema' stands twice"),
         ('{"a": NaN}', "NaN is not a number"),
         ('{"a": 1e999}', "not valid JSON at line 1: '1e999' is beyond the largest number"),
         ('{\n"a": "1e999",\n"b": [0,1e999]}', "not valid JSON at line 3: '1e999' is beyond the largest number"),
@@ -198,7 +198,7 @@ def test_a_missing_profile_names_the_command_that_makes_one(tmp_path: Path) -> N
 def test_a_file_of_another_schema_is_not_read(tmp_path: Path, model: ModelSpec) -> None:
     path = tmp_path / "model.json"
     documents.write_document(path, model)
-    with pytest.raises(BadInputError, match="schema is 'model/1', but 'cluster/1'"):
+    with pytest.raises(BadInputError, match="schema is 'model/2', but 'cluster/1'"):
         documents.read_document(path, ClusterSpec, "cluster")
     with pytest.raises(BadInputError, match="plan file"):
         documents.read_plan_file(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from costmodel_samples import HEAD, cluster, model, plan, workload
+from costmodel_samples import BLOCK, HEAD, cluster, model, plan, workload
 from document_samples import DOCUMENTS, MEASUREMENT, PLAN_FILE, PREDICTION, PROFILE, each_document, refusal
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +24,7 @@ from costmodel.spec import (
     Schedule,
     Source,
 )
-from tests.samples.blocks import dense_block
+from tests.samples.blocks import attention_of, dense_block
 
 
 @each_document
@@ -232,3 +232,10 @@ def test_a_profile_whose_spread_is_out_of_order_is_refused() -> None:
     data["layers"][0]["forward"]["low_s"] = 1.0
     assert "not in order" in refusal(PROFILE, json.dumps(data))
     assert Profile.from_json(PROFILE.to_json(), "here") == PROFILE
+
+
+def test_a_block_that_reads_more_than_the_hidden_state_ties_the_stack_together() -> None:
+    assert model().is_single_stream
+    shared = BLOCK.model_copy(update={"mixer": attention_of(BLOCK).model_copy(update={"reuses_kv": True})})
+    for other in (shared, BLOCK.model_copy(update={"layer_input": 4})):
+        assert not model(block=other).is_single_stream

@@ -6,7 +6,7 @@ import pytest
 from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, layer_sample, profile, setting, stack, view, workload
 
 from costmodel.layer_price import price_layer
-from costmodel.spec import LayerSample, Precision, Source
+from costmodel.spec import Block, LayerSample, Mamba2, Precision, Source
 from costmodel.terms import measured_layer
 from tests.samples.blocks import with_sizes
 
@@ -71,3 +71,11 @@ def test_a_profile_of_another_device_or_precision_has_no_say():
     assert price_layer(view(BLOCK, other)) == computed
     fp32 = setting(profile=sampled, workload=workload(precision=Precision.FP32))
     assert price_layer(view(BLOCK, fp32)) == price_layer(view(BLOCK, setting(workload=fp32.workload)))
+
+
+def test_a_block_of_other_parts_says_nothing_of_this_one() -> None:
+    scan = Mamba2(hidden=8, num_heads=2, head_dim=4, num_groups=1, state_size=3, conv_kernel=4, chunk_size=2)
+    recurrent = Block(hidden=8, mixer=scan, num_norms=1)
+    here = setting(profile=profile(layers=(layer_sample(BLOCK, 1.0, 2.0, 100),)))
+    assert measured_layer.nearest(view(WIDE, here)) is not None
+    assert measured_layer.nearest(view(recurrent, here)) is None

@@ -7,6 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.search.deadline import Deadline
 from planner.search.recompute_set import RecomputedKind, cheapest_set
 
 
@@ -45,7 +46,7 @@ def test_no_set_that_fits_takes_less_time(problem: tuple[list[RecomputedKind], i
 
     every = itertools.product(*(range(len(kind.layers) + 1) for kind in kinds))
     times = [time_s for counts in every if (time_s := time_of(counts)) is not None]
-    found = cheapest_set(kinds, needed)
+    found = cheapest_set(kinds, needed, Deadline())
     if found is None:
         assert times == []
     else:
@@ -54,7 +55,19 @@ def test_no_set_that_fits_takes_less_time(problem: tuple[list[RecomputedKind], i
         assert time_of(by_kind) == min(times)
 
 
+def test_many_kinds_that_are_nearly_alike_do_not_take_for_ever() -> None:
+    # 40 layers, each 1,000 bytes and a few more, each a second and a little more: half of them must go.
+    kinds = [
+        RecomputedKind((number,), 1 + (number * 37 % 40) * 1e-5, 1000 + number * 7 % 3, 1000) for number in range(40)
+    ]
+    found = cheapest_set(kinds, lambda _: 20_001, Deadline())
+    assert found is not None
+    times = sorted(kind.time_s for kind in kinds)
+    assert sum(times[:20]) * (1 - 1e-9) <= sum(kinds[layer].time_s for layer in found) <= sum(times[:21])
+    assert sum(kinds[layer].freed_bytes for layer in found) >= 20_001
+
+
 def test_equal_layers_are_taken_from_the_first_on() -> None:
     kind = RecomputedKind(layers=(4, 5, 6), time_s=1.0, freed_bytes=10, working_bytes=12)
-    assert cheapest_set([kind], lambda _: 15) == [4, 5]
-    assert cheapest_set([kind], lambda _: 31) is None
+    assert cheapest_set([kind], lambda _: 15, Deadline()) == [4, 5]
+    assert cheapest_set([kind], lambda _: 31, Deadline()) is None

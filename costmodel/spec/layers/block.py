@@ -43,6 +43,8 @@ class Block(Kind):
     norm: Norm = Norm.RMS
     num_norms: int = Field(default=2, ge=0)
     """Normalisations of width `hidden`."""
+    norms_output: bool = False
+    """Whether a norm reads what a part yields, or the stream that it was added to (post-norm)."""
     parallel: bool = False
     """Whether mixer and feed-forward network work on the same input and are added together (GPT-NeoX, Falcon)."""
     layer_input: int = Field(default=0, ge=0)
@@ -72,6 +74,13 @@ class Block(Kind):
     def num_half_blocks(self) -> int:
         """How often the residual stream is read and added to."""
         return 1 if self.parallel else len(self.parts) - (self.beside is not None)
+
+    @property
+    def last_product_is_kept(self) -> bool:
+        """Whether backward needs the result of the block's last multiplication: a norm or a learned scale follows it,
+        or the weights of the experts."""
+        scaled = self.num_norms > len(self.parts) or self.norms_output or self.other_params > 0
+        return scaled or isinstance(self.feed_forward, Moe)
 
     @property
     def _beside_parts(self) -> int:
@@ -115,15 +124,17 @@ class Block(Kind):
         )
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
-        """The input of each norm (h, and an fp32 copy where the stack writes root-mean-square norms out), the input of
-        each half block (h, gathered or a slice), and what the parts keep."""
+        """What each norm keeps, the input of each half block (h, gathered or a slice), and what the parts keep.
+
+        The result of a norm is the input of a half block, or, where the norm stands behind it, nothing that backward
+        needs. Dropout counts as none.
+        """
         tokens = batch * seq_len
-        norms = self.num_norms * self.hidden / tp
         inputs = self.num_half_blocks * self.hidden / (1 if stack.gathered_input_saved else tp)
-        copies = norms if stack.norm_keeps_fp32_copy and self.norm.is_root_mean_square else 0.0
         # The stream, the gate before and after its activation, and the product.
         own = (self.hidden + 3 * self.layer_input) / tp if self.layer_input else 0.0
-        around = Saved(values=tokens * (norms + inputs + own), fp32_values=tokens * copies)
+        norms = self.norm.saved(tokens * self.num_norms * self.hidden / tp, stack)
+        around = norms + Saved(values=tokens * (inputs + own))
         return sum((part.saved(batch, seq_len, tp, stack) for part in self.parts), around)
 
     def state_values(self, seq_len: int) -> int:
