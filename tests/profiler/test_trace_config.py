@@ -27,6 +27,19 @@ DECODER: dict[str, Any] = {
     "eos_token_id": 2,
 }
 EXPERTS = {"num_local_experts": 8, "num_experts_per_tok": 2}
+QWEN3_NEXT = {
+    "num_experts": 8,
+    "num_experts_per_tok": 2,
+    "shared_expert_intermediate_size": 8,
+    "moe_intermediate_size": 32,
+    "head_dim": 8,
+    "full_attention_interval": 3,
+    "linear_num_key_heads": 4,
+    "linear_num_value_heads": 8,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+    "linear_conv_kernel_dim": 4,
+}
 
 
 def config(architecture: str, model_type: str, **sizes: Any) -> dict[str, Any]:
@@ -110,6 +123,23 @@ def test_a_trace_agrees_with_the_family(data: dict[str, Any]) -> None:
             for model in (known, found)
         ]
         assert flop[1] == pytest.approx(flop[0], rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "data",
+    [
+        # The matrices of the shared expert have as many rows as there are experts.
+        config("Qwen3NextForCausalLM", "qwen3_next", **QWEN3_NEXT),
+        # Beside the matrices of each expert stand its biases.
+        config("GptOssForCausalLM", "gpt_oss", head_dim=8, **EXPERTS),
+    ],
+    ids=lambda data: data["architectures"][0],
+)
+def test_what_a_token_meets_agrees_with_the_family(data: dict[str, Any]) -> None:
+    known, found = read_model(data, "here", "small"), trace(data)
+    assert found.params_total == known.params_total
+    assert found.params_active == known.params_active < known.params_total
 
 
 @pytest.mark.slow
