@@ -140,6 +140,12 @@ class ModelSpec(Document):
             and not any(_reads_elsewhere(run.layer) for run in self.runs)
         )
 
+    @cached_property
+    def fixed_seq_len(self) -> int | None:
+        """Tokens per sequence of the main stack where the model itself says how many, as a vision transformer does by
+        its image; None where the job says it."""
+        return next(run.num_tokens for run in self.runs if run.part is Part.BLOCKS)
+
     @property
     def num_layers(self) -> int:
         """Number of blocks of the main stack (what a config calls num_hidden_layers)."""

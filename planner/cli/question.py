@@ -164,6 +164,11 @@ def _workload(
     precision = check_precision(flags.precision or _default_precision(machine, framework), machine.cluster, framework)
     _check_size("--global-batch", global_batch)
     _check_size("--seq-len", seq_len)
+    if model.fixed_seq_len not in (None, seq_len):
+        raise BadInputError(
+            f"--seq-len is {seq_len}, but {model.name} works on {model.fixed_seq_len} tokens, whatever the job; leave "
+            "--seq-len out"
+        )
     if model.max_seq_len is not None and seq_len > model.max_seq_len:
         raise BadInputError(
             f"--seq-len is {seq_len}, but {model.name} takes at most {model.max_seq_len} tokens; use at most that, or "
@@ -203,6 +208,8 @@ def _offers_fp16(precision: str, cluster: ClusterSpec) -> bool:
 
 
 def _default_seq_len(model: ModelSpec, profile: Profile | None) -> int:
+    if model.fixed_seq_len is not None:
+        return model.fixed_seq_len
     if profile is not None and profile.layers and profile.model == model:
         return profile.layers[0].seq_len
     return min(model.max_seq_len or DEFAULT_SEQ_LEN, DEFAULT_SEQ_LEN)

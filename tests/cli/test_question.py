@@ -139,3 +139,15 @@ def test_a_profile_of_another_device_than_the_cluster_is_refused(profile_of: Cal
 def test_layout_flags() -> None:
     flags = {"tp": 2, "cp": 1, "pp": None, "zero": 3, "schedule": "gpipe", "recompute": "full"}
     assert read_layout(flags) == Layout(tp=2, cp=1, zero=3, schedule=Schedule.GPIPE, recompute="full")
+
+
+def test_a_model_that_sees_has_a_length_of_its_own() -> None:
+    # 224 / 14 patches a side, squared, and one token for the class.
+    assert ask(model="vit-huge").workload.seq_len == 16 * 16 + 1
+    with pytest.raises(BadInputError, match="vit-huge works on 257 tokens, whatever the job"):
+        ask(model="vit-huge", seq_len=4096)
+
+
+def test_layers_of_multi_token_prediction_are_said_to_be_left_out() -> None:
+    assert any("multi-token prediction" in sentence for sentence in ask(model="deepseek-v3").assumptions)
+    assert not any("multi-token prediction" in sentence for sentence in ask(model="llama-3-8b").assumptions)

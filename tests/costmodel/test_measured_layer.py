@@ -76,6 +76,6 @@ def test_a_profile_of_another_device_or_precision_has_no_say():
 def test_a_block_of_other_parts_says_nothing_of_this_one() -> None:
     scan = Mamba2(hidden=8, num_heads=2, head_dim=4, num_groups=1, state_size=3, conv_kernel=4, chunk_size=2)
     recurrent = Block(hidden=8, mixer=scan, num_norms=1)
-    here = setting(profile=profile(layers=(layer_sample(BLOCK, 1.0, 2.0, 100),)))
+    here = setting(profile=profile(layer_sample(BLOCK, 1.0, 2.0, 100)))
     assert measured_layer.nearest(view(WIDE, here)) is not None
     assert measured_layer.nearest(view(recurrent, here)) is None

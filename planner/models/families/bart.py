@@ -50,7 +50,10 @@ def _families(
     )
     embedding = part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=positions, norm=embedding_norm)
     encoder_block = layer_norm_block(
-        both_ways(HIDDEN, ENCODER_HEADS), two_matrices(HIDDEN, width("encoder_ffn_dim")), HIDDEN
+        both_ways(HIDDEN, ENCODER_HEADS),
+        two_matrices(HIDDEN, width("encoder_ffn_dim")),
+        HIDDEN,
+        norms_output=not ends_in_norm,
     )
     decoder_block = layer_norm_block(
         both_ways(HIDDEN, DECODER_HEADS, causal=True),
@@ -59,6 +62,7 @@ def _families(
         # As many tokens on the encoder's side as on the decoder's.
         cross_attention=both_ways(HIDDEN, DECODER_HEADS, source_hidden=HIDDEN),
         num_norms=3,
+        norms_output=not ends_in_norm,
     )
     both: tuple[RunSource, ...] = (
         One(Part.ENCODER, embedding.but(other_params=Computed(_unused_table))),

@@ -30,7 +30,10 @@ BACKBONE: tuple[RunSource, ...] = (
         Part.EMBEDDING,
         part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=POSITIONS_512, num_types=TYPES, norm=Norm.LAYER),
     ),
-    Stack(layer_norm_block(both_ways(causal=Flag("is_decoder", default=False)), two_matrices()), LAYERS),
+    Stack(
+        layer_norm_block(both_ways(causal=Flag("is_decoder", default=False)), two_matrices(), norms_output=True),
+        LAYERS,
+    ),
 )
 CLASSIFIER = dense(labels())
 PER_TOKEN = dense(labels(), tokens=None)
@@ -134,7 +137,10 @@ DISTIL_BACKBONE: tuple[RunSource, ...] = (
     ),
     Stack(
         layer_norm_block(
-            both_ways(DISTIL_WIDTH, DISTIL_HEADS), two_matrices(DISTIL_WIDTH, width("hidden_dim")), DISTIL_WIDTH
+            both_ways(DISTIL_WIDTH, DISTIL_HEADS),
+            two_matrices(DISTIL_WIDTH, width("hidden_dim")),
+            DISTIL_WIDTH,
+            norms_output=True,
         ),
         layers("n_layers", aliases=("num_hidden_layers",)),
     ),

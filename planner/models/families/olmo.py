@@ -35,7 +35,7 @@ FAMILIES = (
     Family(
         "Olmo2ForCausalLM",
         "olmo2",
-        decoder(block(_heads(qk_norm=QkNorm.WIDTH), mlp()), tied=UNTIED),
+        decoder(block(_heads(qk_norm=QkNorm.WIDTH), mlp(), norms_output=True), tied=UNTIED),
         checks=CHECKS,
     ),
     Family(
@@ -54,6 +54,7 @@ FAMILIES = (
                     ),
                 ),
                 mlp(),
+                norms_output=True,
             ),
             tied=UNTIED,
         ),

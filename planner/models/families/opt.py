@@ -20,6 +20,7 @@ from planner.models.families.parts import (
 from planner.models.family import Family, One, Stack
 from planner.models.keys import Choose, Computed, Flag, Sum, part, tokens, width
 
+RELU = Activation("activation_function", "relu")
 BIAS = Flag("enable_bias", default=True)
 POSITIONS = tokens("max_position_embeddings", default=2048)
 OFFSET = 2
@@ -57,8 +58,9 @@ FAMILIES = (
             Stack(
                 block(
                     attention(num_kv_heads=HEADS, head_dim=HEAD_SPLIT, output_bias=BIAS, **biased(BIAS)),
-                    mlp(ffn_hidden=width("ffn_dim"), gated=False, bias=BIAS),
+                    mlp(ffn_hidden=width("ffn_dim"), gated=False, bias=BIAS, activation=RELU),
                     norm=NORM,
+                    norms_output=Choose(NORM_BEFORE, {True: False, False: True}),
                 ),
                 LAYERS,
             ),
@@ -76,6 +78,6 @@ FAMILIES = (
             ),
         ),
         max_seq_len=POSITIONS,
-        checks=(Activation("activation_function", "relu"),),
+        checks=(RELU,),
     ),
 )

@@ -84,6 +84,7 @@ FAMILIES = (
                     num_kv_heads=kv_heads(32), qk_norm=QkNorm.HEAD, window=by_type(_exaone4_type, WINDOW_OF_4096)
                 ),
                 mlp(),
+                norms_output=True,
             ),
             tied=UNTIED,
         ),
