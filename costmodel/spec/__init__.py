@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from costmodel.spec.base import Document, Source, Spec
     from costmodel.spec.cluster import ClusterSpec, Device, DeviceKind, LinkKind, Tier
     from costmodel.spec.layers import (
+        Activation,
         Attention,
         Block,
         Dense,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AXES",
+    "Activation",
     "Alternative",
     "Attention",
     "Baseline",
@@ -133,7 +135,7 @@ _HOMES = {
     "base": "Document Source Spec",
     "cluster": "ClusterSpec Device DeviceKind LinkKind Tier",
     "layers": (
-        "Attention Block Dense Embedding FeedForward Filter FinalNorm GatedDeltaNet Head "
+        "Activation Attention Block Dense Embedding FeedForward Filter FinalNorm GatedDeltaNet Head "
         "KimiDeltaAttention Kind LatentAttention Layer LightningAttention Mamba Mamba2 Mixer Mlp "
         "Moe Norm QkNorm Stem Traced"
     ),

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from costmodel.spec.layers.activation import Activation
 from costmodel.spec.layers.attention import Attention, QkNorm
 from costmodel.spec.layers.block import Block, FeedForward, Mixer
 from costmodel.spec.layers.dense import Dense
@@ -32,6 +33,7 @@ from costmodel.spec.layers.traced import Traced
 Layer = Annotated[Embedding | Stem | Block | FinalNorm | Dense | Head | Traced, Field(discriminator="kind")]
 
 __all__ = [
+    "Activation",
     "Attention",
     "Block",
     "Dense",

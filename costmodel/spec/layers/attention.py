@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from costmodel.spec.layers.kind import Kind
+from costmodel.spec.layers.norm import Norm
 from costmodel.spec.operations import DotProductAttention, Elementwise, Gemm, Operation, Saved, Split, SplitRule
 from costmodel.spec.stack import SoftwareStack
 
@@ -43,12 +44,19 @@ class Attention(Kind):
     value_bias: bool = False
     output_bias: bool = False
     qk_norm: QkNorm = QkNorm.NONE
+    qk_norm_kind: Norm = Norm.RMS
+    """Which normalisation `qk_norm` is."""
+    rotates_joint_projection: bool = False
+    """Whether queries and keys are rotated out of one projection of which values are a view, so that values keep all
+    of it alive (GPT-NeoX)."""
     output_gate: bool = False
     """Whether the query projection also yields a gate on the output (Qwen 3.5)."""
     has_sinks: bool = False
     """Whether each head learns a logit that absorbs attention (gpt-oss)."""
     position_buckets: int = Field(default=0, ge=0)
     """Learned position biases per head (T5)."""
+    adds_position_bias: bool = False
+    """Whether biases that an earlier block learned are added to the scores here too."""
     value_is_key: bool = False
     """Whether values are the keys, so that there is no value projection (Gemma 4)."""
     reuses_kv: bool = False
@@ -160,11 +168,23 @@ class Attention(Kind):
         )
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
-        """Queries and the output of the heads, keys and values (a fused kernel keeps no scores), and the gate."""
+        """Queries, keys and values as the attention meets them, the output of the heads, the gate after its sigmoid
+        and the gated output, what norms of queries and keys keep, and learned biases of the scores.
+
+        A fused kernel keeps no scores. Dropout counts as none. Keys and values of an earlier layer are kept there.
+        """
         tokens, source = batch * seq_len, batch * (self.source_len or seq_len)
-        key, value = self._projected_kv_widths
-        width = self._projected_query_width + self.output_width
-        return Saved(values=(tokens * width + source * (key + value)) / tp)
+        key, value = (0, 0) if self.reuses_kv else (self.key_width, self.value_width)
+        joint = self.query_width + key if self.rotates_joint_projection else 0
+        gate = 2 * self.output_width if self.output_gate else 0
+        width = self.query_width + self.output_width + joint + gate
+        # A table of the scores' shape for the whole batch. Blocks share it, unless a causal mask is put on it in each.
+        own_table = self.position_buckets > 0 or (self.adds_position_bias and self.causal)
+        bias = self.num_heads * seq_len * (self.source_len or seq_len) if own_table else 0
+        kept = Saved(values=(tokens * width + source * (key + value) + bias) / tp)
+        if self.qk_norm is QkNorm.NONE:
+            return kept
+        return kept + self.qk_norm_kind.saved((tokens * self.query_width + source * key) / tp, stack)
 
     def state_values(self, seq_len: int) -> int:
         """Keys and values of the tokens that the next one sees."""

@@ -65,12 +65,11 @@ class Head(Kind):
         )
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
-        """The input of the norm, the gathered input of the projection and the fp32 log-probabilities of the loss.
+        """What the norm keeps, the gathered input of the projection and the fp32 log-probabilities of the loss.
 
         What the loss needs only for a moment is a memory term of its own.
         """
         tokens = batch * seq_len
-        norm = 0 if self.norm is None else self.hidden / tp
-        copies = norm if self.norm is Norm.RMS and stack.norm_keeps_fp32_copy else 0.0
-        widths = norm + self.hidden + (3 * self.hidden if self.transforms else 0) + (self.table_width or 0)
-        return Saved(values=tokens * widths, fp32_values=tokens * (copies + -(-self.vocab // tp)))
+        norm = Saved() if self.norm is None else self.norm.saved(tokens * self.hidden / tp, stack)
+        widths = self.hidden + (3 * self.hidden if self.transforms else 0) + (self.table_width or 0)
+        return norm + Saved(values=float(tokens * widths), fp32_values=float(tokens * -(-self.vocab // tp)))

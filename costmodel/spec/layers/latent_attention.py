@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from costmodel.spec.layers.kind import Kind
+from costmodel.spec.layers.norm import Norm
 from costmodel.spec.operations import DotProductAttention, Elementwise, Gemm, Operation, Saved, Split, SplitRule
 from costmodel.spec.stack import SoftwareStack
 
@@ -100,12 +101,16 @@ class LatentAttention(Kind):
         )
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
-        """The latents before and after their norms, queries, keys, values and the output of every head."""
-        norm_copies = 2.0 if stack.norm_keeps_fp32_copy else 0.0
-        latent = (2 + norm_copies) * ((self.q_lora_rank or 0) + self.kv_lora_rank) + self.qk_rope_head_dim
-        heads = self.num_heads * (2 * self.qk_head_dim + 2 * self.v_head_dim)
+        """What the norms of the latents keep and yield, queries, keys, values and the output of every head.
+
+        Values are views of the up-projection, which keep its keys alive beside those joined with the rotary key.
+        """
+        tokens = batch * seq_len
+        latents = (self.q_lora_rank or 0) + self.kv_lora_rank
+        heads = self.num_heads * (2 * self.qk_head_dim + self.qk_nope_head_dim + 2 * self.v_head_dim)
         index = self.index_heads * self.index_head_dim + self.index_head_dim + self.index_heads
-        return Saved(values=batch * seq_len * (latent + heads / tp + (index if self.index_heads else 0)))
+        whole = latents + self.qk_rope_head_dim + (index if self.index_heads else 0)
+        return Norm.RMS.saved(float(tokens * latents), stack) + Saved(values=tokens * (whole + heads / tp))
 
     def state_values(self, seq_len: int) -> int:
         """The latent and the rotary key of each token."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from costmodel.spec.layers.activation import Activation
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.operations import Elementwise, Gemm, Operation, Saved, Split, SplitRule
 from costmodel.spec.stack import SoftwareStack
@@ -18,6 +19,7 @@ class Mlp(Kind):
     hidden: int = Field(gt=0)
     ffn_hidden: int = Field(gt=0)
     gated: bool = True
+    activation: Activation = Activation.KERNEL
     bias: bool = False
 
     @property
@@ -44,16 +46,19 @@ class Mlp(Kind):
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
         """See `kept_per_column`."""
-        return Saved(values=batch * seq_len * kept_per_column(self.gated, stack) * self.ffn_hidden / tp)
+        per_column = kept_per_column(self.gated, self.activation, stack)
+        return Saved(values=batch * seq_len * per_column * self.ffn_hidden / tp)
 
     def splits(self) -> tuple[Split, ...]:
         """Columns."""
         return (Split(SplitRule.FFN, "intermediate_size", self.ffn_hidden),)
 
 
-def kept_per_column(gated: bool, stack: SoftwareStack) -> int:
-    """Numbers kept per token and column: gate, activation, up and product if gated, else pre-activation and
-    activation; one fewer where activation and product are one kernel."""
-    if not gated:
-        return 2
-    return 3 if stack.mlp_activation_fused else 4
+def kept_per_column(gated: bool, activation: Activation, stack: SoftwareStack) -> int:
+    """Numbers kept per token and column: what the activation keeps, its result, and if gated also up and product.
+
+    A stack that fuses keeps the input of its one kernel (gate and up, or the pre-activation) and the result.
+    """
+    if stack.mlp_activation_fused:
+        return 3 if gated else 2
+    return activation.num_kept + (3 if gated else 1)

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from costmodel.spec.layers.activation import Activation
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.mlp import Mlp, kept_per_column
 from costmodel.spec.operations import Elementwise, Gemm, GroupedGemm, Operation, Saved, Split, SplitRule
@@ -22,6 +23,8 @@ class Moe(Kind):
     experts_per_token: int = Field(gt=0)
     ffn_hidden: int = Field(gt=0)
     gated: bool = True
+    activation: Activation = Activation.KERNEL
+    """Of the routed experts."""
     bias: bool = False
     router_bias: bool = False
     latent: int | None = Field(default=None, gt=0)
@@ -99,7 +102,7 @@ class Moe(Kind):
         and the shared network's."""
         tokens = batch * seq_len
         rows = tokens * self.experts_per_token
-        columns = kept_per_column(self.gated, stack) * self.ffn_hidden / tp
+        columns = kept_per_column(self.gated, self.activation, stack) * self.ffn_hidden / tp
         routed = Saved(
             values=rows * (2 * self.routed_width + columns) + 2.0 * tokens * (self.latent or 0),
             fp32_values=2.0 * tokens * self.num_experts,

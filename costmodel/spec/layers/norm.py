@@ -1,8 +1,11 @@
-"""Normalisations: what they learn. Their time is element-wise work of the layer that they stand in."""
+"""Normalisations: what they learn and keep. Their time is element-wise work of the layer that they stand in."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+
+from costmodel.spec.operations import Saved
+from costmodel.spec.stack import SoftwareStack
 
 
 class Norm(StrEnum):
@@ -10,6 +13,8 @@ class Norm(StrEnum):
 
     RMS = "rms"
     """Root mean square, with a gain (arXiv 1910.07467)."""
+    RMS_GAIN_IN_FP32 = "rms_gain_in_fp32"
+    """The same, of which eager code multiplies the gain in fp32 too (Gemma, OLMo 2, gpt-oss)."""
     LAYER = "layer"
     """Mean and variance, with gain and bias (arXiv 1607.06450)."""
     LAYER_WITHOUT_BIAS = "layer_without_bias"
@@ -18,9 +23,16 @@ class Norm(StrEnum):
 
     def num_params(self, width: int) -> int:
         """Parameters over `width` numbers."""
-        return width * {Norm.RMS: 1, Norm.LAYER: 2, Norm.LAYER_WITHOUT_BIAS: 1, Norm.FIXED: 0}[self]
+        return width * {Norm.LAYER: 2, Norm.FIXED: 0}.get(self, 1)
 
-    @property
-    def is_root_mean_square(self) -> bool:
-        """Whether eager implementations write it out, with a copy of the input in fp32."""
-        return self is Norm.RMS
+    def saved(self, values: float, stack: SoftwareStack) -> Saved:
+        """What it keeps of `values` numbers, apart from its result, which belongs to what reads it.
+
+        A kernel keeps its input. Eager code writes root-mean-square norms out and keeps a copy of the input in fp32
+        and the normalised numbers before the gain, in fp32 where the gain is. Mean and variance count as nothing.
+        """
+        if stack.norm_keeps_fp32_copy and self is Norm.RMS:
+            return Saved(values=values, fp32_values=values)
+        if stack.norm_keeps_fp32_copy and self is Norm.RMS_GAIN_IN_FP32:
+            return Saved(fp32_values=2 * values)
+        return Saved(values=values)
