@@ -44,6 +44,8 @@ class Work:
     experts: tuple[int, float] | None = None
     """How many experts a grouped multiplication was shared out to, and its rows."""
     has_fused_attention: bool = False
+    has_masked_attention: bool = False
+    """Fused attention was given a mask, whose hidden pairs count too."""
     has_wide_window: bool = False
 
     def __add__(self, other: Work) -> Work:
@@ -52,6 +54,7 @@ class Work:
             self.saved_bytes + other.saved_bytes,
             self.experts or other.experts,
             self.has_fused_attention or other.has_fused_attention,
+            self.has_masked_attention or other.has_masked_attention,
             self.has_wide_window or other.has_wide_window,
         )
 
@@ -95,6 +98,7 @@ class Recorder:
             saved_bytes=sum(storage.nbytes() for key, storage in self._kept.items() if key not in excluded),
             experts=self._experts,
             has_fused_attention=self._has_fused_attention,
+            has_masked_attention=self._has_masked_attention,
             has_wide_window=self._has_wide_window,
         )
         self._flop_before = total
@@ -106,6 +110,7 @@ class Recorder:
         self._attention_flop = 0.0
         self._experts: tuple[int, float] | None = None
         self._has_fused_attention = False
+        self._has_masked_attention = False
         self._has_wide_window = False
 
     def attend(
@@ -123,6 +128,7 @@ class Recorder:
         rows = query.numel() // (num_queries * query.shape[-1])
         self._attention_flop += 2.0 * rows * pairs * (query.shape[-1] + value.shape[-1])
         self._has_fused_attention = True
+        self._has_masked_attention |= mask is not None
         self._has_wide_window |= window is not None and window > NARROW_WINDOW
         output: Tensor = _Attend.apply(query, key, value, mask)  # type: ignore[no-untyped-call]
         return output
@@ -157,7 +163,9 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        output = query.new_empty((*query.shape[:-1], value.shape[-1]))
+        # Laid out by token as fused kernels do, so that heads are joined without a copy.
+        batch, heads, num_queries = query.shape[:-1]
+        output = query.new_empty((batch, num_queries, heads, value.shape[-1])).transpose(1, 2)
         row_sums = query.new_empty(query.shape[:-1], dtype=torch.float32)
         ctx.save_for_backward(query, key, value, output, row_sums, *(() if mask is None else (mask,)))
         return output

@@ -97,9 +97,9 @@ def test_a_block_by_hand() -> None:
     # Queries with keys and weights with values, 4 x 32 for each pair; a causal mask leaves half of the pairs.
     assert block.flop_per_token_squared == 4 * 32 / 2
     # In the order of the pass: input of the norm 32 with mean and rstd 2, input of q, k, v 32, their output 96 (one
-    # storage, which attention keeps), output of attention 32 with a sum per head 4, its copy for the projection 32;
+    # storage, which attention keeps), output of attention 32, which the projection reads as it is, a sum per head 4;
     # input of the norm 32 with mean and rstd 2, its output 32, gate 48, activated 48, up 48, product 48.
-    assert block.saved_values_per_token == (34 + 32) + (96 + 36 + 32) + (34 + 32) + 4 * 48
+    assert block.saved_values_per_token == (34 + 32) + (96 + 36) + (34 + 32) + 4 * 48
     assert block.saved_values_per_token_squared == 0
 
 
