@@ -116,6 +116,8 @@ def _assumptions(config: dict[str, Any], architecture: str, pieces: list[Piece])
         said.append(f"The class is {architecture}, taken from model_type {config.get('model_type')!r}.")
     if not any(work.has_fused_attention for piece in pieces for work in piece.works if piece.part is not Part.HEAD):
         said.append("It writes its attention out, if it has any: what a causal mask spares is not taken off.")
+    if any(work.has_masked_attention for piece in pieces for work in piece.works):
+        said.append("It hands its attention a mask: pairs that the mask hides, as a causal one does, are counted too.")
     if has_unclear_experts(pieces):
         said.append("How many experts a token meets is not known: all parameters are counted as active.")
     if any(work.has_wide_window for piece in pieces for work in piece.works):

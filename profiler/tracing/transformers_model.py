@@ -57,10 +57,8 @@ def build(config: dict[str, Any], where: str) -> nn.Module:
         if kind is None:
             raise BadInputError(_no_such_class(config, name, where))
         try:
-            settings = kind.config_class.from_dict(_sizes_only(config))
-            settings.use_cache = False
             with torch.device("meta"), _Bounded():
-                return _from_config(kind, settings)
+                return _from_config(kind, _sizes_only(config))
         except _TooManyCallsError:
             raise BadInputError(
                 f"{where}: {name} of these sizes takes more than {MAX_TENSOR_CALLS:,} calls into torch to build; "
@@ -112,14 +110,25 @@ def _class(name: str) -> Any:
     return None if kind.config_class is None else kind
 
 
-def _from_config(kind: Any, settings: Any) -> nn.Module:
+def _from_config(kind: Any, sizes: dict[str, Any]) -> nn.Module:
+    """The model; a class that has its attention of its own, not out of the registry, keeps it."""
     try:
-        model: nn.Module = kind._from_config(settings, dtype=torch.bfloat16, attn_implementation=ATTENTION)
-    except ValueError as error:
+        return _with_attention(kind, sizes, ATTENTION)
+    except ValueError as error:  # transformers knows that the class writes its attention out
         if ATTENTION not in str(error):
             raise
-        # A class that writes its attention out itself.
-        model = kind._from_config(settings, dtype=torch.bfloat16)
+    except KeyError as error:  # the class looks in a table of its own, as Falcon and GPT-Neo do
+        if error.args != (ATTENTION,):
+            raise
+    return _with_attention(kind, sizes, None)
+
+
+def _with_attention(kind: Any, sizes: dict[str, Any], attention: str | None) -> nn.Module:
+    """The model with the attention of that name; None means the one that the class prefers."""
+    # The config takes down the name of the attention, for its towers too, so each try has one of its own.
+    settings = kind.config_class.from_dict(sizes)
+    settings.use_cache = False
+    model: nn.Module = kind._from_config(settings, dtype=torch.bfloat16, attn_implementation=attention)
     return model
 
 

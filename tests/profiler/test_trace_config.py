@@ -142,6 +142,38 @@ def test_what_a_token_meets_agrees_with_the_family(data: dict[str, Any]) -> None
     assert found.params_active == known.params_active < known.params_total
 
 
+FALCON = config("FalconForCausalLM", "falcon", ffn_hidden_size=96)
+GPT_NEO = {
+    "architectures": ["GPTNeoForCausalLM"],
+    "model_type": "gpt_neo",
+    "hidden_size": 64,
+    "num_layers": 4,
+    "num_heads": 8,
+    "attention_types": [[["global", "local"], 2]],
+    "vocab_size": 100,
+    "max_position_embeddings": 600,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(FALCON, "It hands its attention a mask"), (GPT_NEO, "It writes its attention out")],
+    ids=["falcon", "gpt_neo"],
+)
+def test_a_class_that_picks_attention_from_a_table_of_its_own_keeps_it(data: dict[str, Any], said: str) -> None:
+    known, found = read_model(data, "here", "small"), trace(data)
+    assert found.params_by_part == known.params_by_part
+    assert said in found.assumptions[1]
+    # Batch 2, 8 heads of width 8, 4 FLOP for each pair, which the class computes over the whole square.
+    unspared_flop = len(known.blocks) * 2 * 8 * 8 * 4 * 128**2 / 2
+    flop = [
+        sum(operation.flop for layer in model.layers for operation in layer.operations(2, 128))
+        for model in (known, found)
+    ]
+    assert flop[1] - flop[0] == pytest.approx(unspared_flop, rel=0.01)
+
+
 @pytest.mark.slow
 def test_a_narrow_window_grows_with_the_tokens_only() -> None:
     data = config("MistralForCausalLM", "mistral", sliding_window=64)
