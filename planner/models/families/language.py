@@ -49,7 +49,7 @@ class Language:
         family, text = self._find(config)
         runs = [run for source in family.layers for run in source.runs(text)]
         head = runs.pop()
-        assert isinstance(head.layer, Head)  # every family in the table is a language model
+        assert isinstance(head.layer, Head)  # as the last layer of every family in the tables
         tied = bool(value_of(self.tied, config)) or (self.or_nested and head.layer.tied)
         for check in family.checks:
             check(text)
