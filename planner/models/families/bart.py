@@ -6,6 +6,7 @@ from costmodel.spec import Embedding, FinalNorm, Head, Norm, Part
 from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.encoder_parts import (
+    ENCODER_READS_AS_MANY,
     both_ways,
     dense,
     labels,
@@ -59,7 +60,6 @@ def _families(
         both_ways(HIDDEN, DECODER_HEADS, causal=True),
         two_matrices(HIDDEN, width("decoder_ffn_dim")),
         HIDDEN,
-        # As many tokens on the encoder's side as on the decoder's.
         cross_attention=both_ways(HIDDEN, DECODER_HEADS, source_hidden=HIDDEN),
         num_norms=3,
         norms_output=not ends_in_norm,
@@ -79,6 +79,7 @@ def _families(
             (*both, *head),
             max_seq_len=POSITIONS,
             checks=(Activation("activation_function", "gelu"), pads_within(default=pad)),
+            note=ENCODER_READS_AS_MANY,
         )
 
     norm = Norm.LAYER if ends_in_norm else None

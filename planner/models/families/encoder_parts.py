@@ -12,6 +12,8 @@ from planner.models.family import One
 from planner.models.keys import Computed, KindSource, Quotient, Size, Word, part, width
 
 MAX_LABELS = 2**20
+ENCODER_READS_AS_MANY = "The encoder is taken to read as many tokens as the decoder."
+"""What models with an encoder of text assume about their input."""
 
 
 def is_of_type(*names: str) -> Callable[[Config], None]:

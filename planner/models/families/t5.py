@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from costmodel.spec import Attention, Block, Embedding, FinalNorm, Head, Mlp, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families.checks import PARAMETER_FREE
-from planner.models.families.encoder_parts import dense, labels, square
+from planner.models.families.encoder_parts import ENCODER_READS_AS_MANY, dense, labels, square
 from planner.models.families.parts import VOCAB
 from planner.models.family import Family, One, RunSource, Stack
 from planner.models.keys import Computed, KindSource, Size, layers, part, width
@@ -61,7 +62,6 @@ def _families(model_type: str, prefix: str, proj: str, buckets: Computed | Size)
         Block,
         hidden=HIDDEN,
         mixer=_attention(position_buckets=buckets),
-        # As many tokens on the encoder's side as on the decoder's.
         cross_attention=_attention(causal=False, source_hidden=HIDDEN),
         feed_forward=mlp,
         num_norms=3,
@@ -86,7 +86,8 @@ def _families(model_type: str, prefix: str, proj: str, buckets: Computed | Size)
     final_norm = _final_norm(Part.HEAD)
 
     def family(name: str, *runs: RunSource) -> Family:
-        return Family(f"{prefix}{name}", model_type, runs)
+        note = ENCODER_READS_AS_MANY if runs[: len(both)] == both else ""
+        return Family(f"{prefix}{name}", model_type, runs, note=note)
 
     return (
         family("ForConditionalGeneration", *both, language_model),
@@ -103,7 +104,7 @@ T5 = _families("t5", "T5", "relu", BUCKETS_IN_FIRST)
 FAMILIES: tuple[Family, ...] = (
     *T5,
     # The name that the class for conditional generation bore before.
-    Family("T5WithLMHeadModel", "t5", T5[0].layers),
+    replace(T5[0], architecture="T5WithLMHeadModel"),
     *_families("mt5", "MT5", "gated-gelu", BUCKETS_IN_FIRST),
     *_families("umt5", "UMT5", "gated-gelu", BUCKETS),
 )

@@ -41,6 +41,12 @@ def test_every_class_by_hand(prefix: str, positions: int, num_norms: int, num_la
     assert {name: read(f"{prefix}{name}", **SIZES).params_total for name in expected} == expected
 
 
+@pytest.mark.parametrize("prefix", ["Bart", "MBart", "Pegasus"])
+def test_how_much_the_encoder_reads_is_told(prefix: str) -> None:
+    told = read(f"{prefix}ForConditionalGeneration", **SIZES).assumptions
+    assert "The encoder is taken to read as many tokens as the decoder." in told
+
+
 def test_untied_tables_are_four_of_which_one_serves_nobody() -> None:
     tied, untied = (read("BartForConditionalGeneration", **SIZES, tie_word_embeddings=tied) for tied in (True, False))
     assert untied.params_total == tied.params_total + 3 * TABLE

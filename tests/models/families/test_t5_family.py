@@ -59,6 +59,14 @@ def test_the_old_name_of_the_class_reads_alike() -> None:
         assert old.runs == new.runs
 
 
+def test_how_much_the_encoder_reads_is_told_where_there_is_a_decoder() -> None:
+    told = {
+        name: "The encoder is taken to read as many tokens as the decoder." in read(f"T5{name}", **SIZES).assumptions
+        for name in ("ForConditionalGeneration", "WithLMHeadModel", "ForQuestionAnswering", "Model", "EncoderModel")
+    }
+    assert [name for name in told if not told[name]] == ["EncoderModel"]
+
+
 def test_tables_are_tied_whatever_the_config_says() -> None:
     counts = {
         read("T5ForConditionalGeneration", **SIZES, tie_word_embeddings=tied).params_total for tied in (True, False)
