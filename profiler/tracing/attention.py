@@ -29,12 +29,21 @@ class RecordedAttention:
         attention_mask: Tensor | None,
         sliding_window: int | None = None,
         is_causal: bool | None = None,
+        position_bias: Tensor | None = None,
         **_: Any,
     ) -> tuple[Tensor, None]:
-        """The output [b, q, heads, d_v] of queries [b, heads, q, d] over keys [b, kv_heads, k, d], and no weights."""
+        """The output [b, q, heads, d_v] of queries [b, heads, q, d] over keys [b, kv_heads, k, d], and no weights.
+
+        `position_bias` [1 or b, heads, q, k] is added to the scores.
+        """
+        from transformers.integrations.sdpa_attention import create_position_bias_mask
+
         if self.recorder is None:
             raise RuntimeError("attention is called, but no pass is recorded")
         causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
+        if position_bias is not None:
+            # Kernels take a bias as a mask, and keep it.
+            attention_mask = create_position_bias_mask(position_bias, attention_mask, causal, query, key)
         output = self.recorder.attend(query, key, value, causal=causal, window=sliding_window, mask=attention_mask)
         return output.transpose(1, 2).contiguous(), None
 

@@ -56,7 +56,7 @@ class Attention(Kind):
     position_buckets: int = Field(default=0, ge=0)
     """Learned position biases per head (T5)."""
     adds_position_bias: bool = False
-    """Whether biases that an earlier block learned are added to the scores here too."""
+    """Whether biases that an earlier block learned are added to the scores here too, from a table of this block."""
     value_is_key: bool = False
     """Whether values are the keys, so that there is no value projection (Gemma 4)."""
     reuses_kv: bool = False
@@ -169,7 +169,8 @@ class Attention(Kind):
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
         """Queries, keys and values as the attention meets them, the output of the heads, the gate after its sigmoid
-        and the gated output, what norms of queries and keys keep, and learned biases of the scores.
+        and the gated output, what norms of queries and keys keep, and learned biases of the scores
+        with the numbers of their rows.
 
         A fused kernel keeps no scores. Dropout counts as none. Keys and values of an earlier layer are kept there.
         """
@@ -178,10 +179,11 @@ class Attention(Kind):
         joint = self.query_width + key if self.rotates_joint_projection else 0
         gate = 2 * self.output_width if self.output_gate else 0
         width = self.query_width + self.output_width + joint + gate
-        # A table of the scores' shape for the whole batch. Blocks share it, unless a causal mask is put on it in each.
-        own_table = self.position_buckets > 0 or (self.adds_position_bias and self.causal)
-        bias = self.num_heads * seq_len * (self.source_len or seq_len) if own_table else 0
-        kept = Saved(values=(tokens * width + source * (key + value) + bias) / tp)
+        # Of one sequence: the batch shares biases.
+        pairs = seq_len * (self.source_len or seq_len)
+        bias = self.num_heads * pairs if self.position_buckets or self.adds_position_bias else 0
+        buckets = float(pairs) if self.position_buckets else 0.0
+        kept = Saved(values=(tokens * width + source * (key + value) + bias) / tp, int64_values=buckets)
         if self.qk_norm is QkNorm.NONE:
             return kept
         return kept + self.qk_norm_kind.saved((tokens * self.query_width + source * key) / tp, stack)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from costmodel.spec import Activation as Kept
 from planner.models.config import Config, shown
 from planner.models.families.parts import HEAD_DIM
 from planner.models.keys import Source, Word, origin
@@ -20,6 +21,8 @@ PARAMETER_FREE = (
     *("linear", "mish", "sigmoid", "sqrtsoftplus", "tanh"),
 )
 """Every activation of transformers (its `ACT2FN`) that learns nothing."""
+WRITTEN_OUT = {"relu": Kept.RELU, "gelu_new": Kept.GELU_NEW, "quick_gelu": Kept.QUICK_GELU}
+"""What those activations keep that are not one kernel with its input."""
 PLACES = ("rope_parameters", "rope_scaling")
 """Objects that newer and older configs describe the rotation in."""
 LAYER_TYPES = ("full_attention", "sliding_attention")
@@ -28,14 +31,22 @@ LAYER_TYPES = ("full_attention", "sliding_attention")
 
 @dataclass(frozen=True)
 class Activation:
-    """The function between the matrices of a feed-forward network, under `key`, has no parameters of its own."""
+    """The function between the matrices of a feed-forward network, under `key`, has no parameters of its own.
+
+    It is also the source of the field `activation` of a network.
+    """
 
     key: str = "hidden_act"
     default: str = "silu"
 
     def __call__(self, config: Config) -> None:
         """Raises BadInputError for any other."""
-        Word(self.key, default=self.default, null=self.default, known=PARAMETER_FREE).read(config, 0)
+        self.read(config, 0)
+
+    def read(self, config: Config, layer: int) -> Kept:
+        """How much it keeps; raises BadInputError for one that learns."""
+        word = Word(self.key, default=self.default, null=self.default, known=PARAMETER_FREE).read(config, layer)
+        return WRITTEN_OUT.get(word, Kept.KERNEL)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ CAUSAL = Choose(BOTH_WAYS, {True: False, False: True})
 """Embedding models see the tokens that follow, too."""
 WINDOW = tokens("sliding_window", default=4096, null=None)
 GELU = "gelu_pytorch_tanh"
+NORM = Norm.RMS_GAIN_IN_FP32
 
 
 def heads_divide(config: Config) -> None:
@@ -74,13 +75,16 @@ GEMMA3_TEXT = decoder(
         heads(
             num_kv_heads=KV_HEADS_OF_4,
             qk_norm=QkNorm.HEAD,
+            qk_norm_kind=NORM,
             causal=CAUSAL,
             window=windowed(Computed(_window_of_gemma3), _all_but_every_sixth),
         ),
         mlp(),
+        norm=NORM,
         num_norms=4,
     ),
     tied=TIED,
+    norm=NORM,
 )
 GEMMA3_CHECKS = (heads_divide, Rotation(HEAD_DIM), Activation("hidden_activation", GELU))
 
@@ -92,8 +96,10 @@ FAMILIES = (
             block(
                 heads(num_kv_heads=Size("num_key_value_heads", default=16, null=HEADS), causal=CAUSAL),
                 mlp(),
+                norm=NORM,
             ),
             tied=TIED,
+            norm=NORM,
         ),
         checks=(Rotation(HEAD_DIM), Activation(default=GELU)),
     ),
@@ -104,9 +110,11 @@ FAMILIES = (
             block(
                 heads(num_kv_heads=KV_HEADS_OF_4, causal=CAUSAL, window=windowed(WINDOW, _every_other)),
                 mlp(),
+                norm=NORM,
                 num_norms=4,
             ),
             tied=TIED,
+            norm=NORM,
         ),
         checks=(heads_divide, Rotation(HEAD_DIM), Activation("hidden_activation", GELU)),
     ),
@@ -114,7 +122,7 @@ FAMILIES = (
     Family(
         "Gemma3TextModel",
         "gemma3_text",
-        (*GEMMA3_TEXT[:-1], One(Part.HEAD, part(FinalNorm, hidden=HIDDEN, norm=Norm.RMS))),
+        (*GEMMA3_TEXT[:-1], One(Part.HEAD, part(FinalNorm, hidden=HIDDEN, norm=NORM))),
         checks=GEMMA3_CHECKS,
     ),
 )

@@ -38,6 +38,7 @@ VOCAB = vocabulary()
 POSITIONS_OF_1024 = tokens("n_positions", default=1024, aliases=("max_position_embeddings",))
 POSITIONS_OF_2048 = tokens("n_positions", default=2048, aliases=("max_position_embeddings",))
 GELU = Activation("activation_function", "gelu_new")
+TANH_GELU = Activation("activation_function", "gelu_pytorch_tanh")
 
 CROSS = Flag("add_cross_attention", default=False)
 """Whether each block also attends to an encoder, which is not part of the class."""
@@ -49,7 +50,7 @@ def _heads(**changes: Any) -> Any:
 
 
 def _network(**changes: Any) -> Any:
-    return mlp(**{"hidden": HIDDEN, "ffn_hidden": FFN, "gated": False, "bias": True, **changes})
+    return mlp(**{"hidden": HIDDEN, "ffn_hidden": FFN, "gated": False, "bias": True, "activation": GELU, **changes})
 
 
 def _model(blocks: Any, *, tied: Flag, positions: Any = 0, head_bias: bool = False) -> tuple[RunSource, ...]:
@@ -160,7 +161,7 @@ FAMILIES = (
         _model(
             block(
                 _heads(num_kv_heads=Choose(MULTI_QUERY, {True: 1, False: HEADS}), **BIASED),
-                _network(),
+                _network(activation=TANH_GELU),
                 hidden=HIDDEN,
                 norm=Norm.LAYER,
                 **CROSS_ATTENTION,
@@ -169,7 +170,7 @@ FAMILIES = (
             positions=POSITIONS_OF_1024,
         ),
         max_seq_len=POSITIONS_OF_1024,
-        checks=(Activation("activation_function", "gelu_pytorch_tanh"), _cross_attention_is_of_every_head),
+        checks=(TANH_GELU, _cross_attention_is_of_every_head),
     ),
     Family(
         "GPTNeoForCausalLM",
@@ -177,7 +178,7 @@ FAMILIES = (
         (
             One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=NEO_HIDDEN, num_positions=NEO_POSITIONS)),
             Stack(
-                block(NEO_ATTENTION, mlp(ffn_hidden=NEO_FFN, gated=False, bias=True), norm=Norm.LAYER),
+                block(NEO_ATTENTION, mlp(ffn_hidden=NEO_FFN, gated=False, bias=True, activation=GELU), norm=Norm.LAYER),
                 NEO_LAYERS,
             ),
             One(Part.HEAD, part(Head, vocab=VOCAB, hidden=NEO_HIDDEN, tied=TIED, norm=Norm.LAYER)),

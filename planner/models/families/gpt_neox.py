@@ -16,7 +16,13 @@ FAMILIES = (
         "gpt_neox",
         decoder(
             block(
-                attention(num_kv_heads=HEADS, head_dim=HEAD_SPLIT, output_bias=BIAS, **biased(BIAS)),
+                attention(
+                    num_kv_heads=HEADS,
+                    head_dim=HEAD_SPLIT,
+                    rotates_joint_projection=True,
+                    output_bias=BIAS,
+                    **biased(BIAS),
+                ),
                 mlp(gated=False, bias=True),
                 norm=Norm.LAYER,
                 parallel=Flag("use_parallel_residual", default=True),

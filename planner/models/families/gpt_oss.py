@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from costmodel.spec import Activation as Kept
+from costmodel.spec import Norm
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.experts import LOCAL, experts, window
 from planner.models.families.llama import KV_HEADS_OF_8, LAYER_TYPES
@@ -35,9 +37,11 @@ FAMILIES = (
                     output_bias=BIAS,
                     **biased(BIAS),
                 ),
-                experts(LOCAL, ffn_hidden=FFN, bias=True, router_bias=True),
+                experts(LOCAL, ffn_hidden=FFN, bias=True, router_bias=True, activation=Kept.CLAMPED_SWISH),
+                norm=Norm.RMS_GAIN_IN_FP32,
             ),
             tied=UNTIED,
+            norm=Norm.RMS_GAIN_IN_FP32,
         ),
         checks=(Rotation(HEAD_DIM_64), Activation()),
     ),

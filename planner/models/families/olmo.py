@@ -12,6 +12,8 @@ from planner.models.family import Family
 from planner.models.keys import Choose, Computed, Flag, PerLayer, tokens
 
 BIAS = Flag("attention_bias", default=False)
+NORM = Norm.RMS_GAIN_IN_FP32
+"""Of OLMo 2 and 3."""
 
 
 def _layer_type(_config: Config, layer: int) -> str:
@@ -35,7 +37,11 @@ FAMILIES = (
     Family(
         "Olmo2ForCausalLM",
         "olmo2",
-        decoder(block(_heads(qk_norm=QkNorm.WIDTH), mlp(), norms_output=True), tied=UNTIED),
+        decoder(
+            block(_heads(qk_norm=QkNorm.WIDTH, qk_norm_kind=NORM), mlp(), norm=NORM, norms_output=True),
+            tied=UNTIED,
+            norm=NORM,
+        ),
         checks=CHECKS,
     ),
     Family(
@@ -45,6 +51,7 @@ FAMILIES = (
             block(
                 _heads(
                     qk_norm=QkNorm.WIDTH,
+                    qk_norm_kind=NORM,
                     window=Choose(
                         PerLayer("layer_types", LAYERS, LAYER_TYPES, default=Computed(_layer_type)),
                         {
@@ -54,9 +61,11 @@ FAMILIES = (
                     ),
                 ),
                 mlp(),
+                norm=NORM,
                 norms_output=True,
             ),
             tied=UNTIED,
+            norm=NORM,
         ),
         checks=CHECKS,
     ),

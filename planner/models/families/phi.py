@@ -9,6 +9,7 @@ from planner.models.families.parts import HEAD_DIM, HEAD_SPLIT, UNTIED, attentio
 from planner.models.family import Family
 from planner.models.keys import Choose, Flag, tokens
 
+GELU = Activation(default="gelu_new")
 NORMALISES = Flag("qk_layernorm", default=False)
 """Whether queries and keys are normalised, over hidden_size / num_attention_heads numbers."""
 
@@ -28,10 +29,11 @@ FAMILIES = (
             block(
                 attention(
                     qk_norm=Choose(NORMALISES, {True: QkNorm.HEAD_WITH_BIAS, False: QkNorm.NONE}),
+                    qk_norm_kind=Norm.LAYER,
                     output_bias=True,
                     **biased(True),
                 ),
-                mlp(gated=False, bias=True),
+                mlp(gated=False, bias=True, activation=GELU),
                 norm=Norm.LAYER,
                 num_norms=1,
                 parallel=True,
@@ -40,12 +42,15 @@ FAMILIES = (
             norm=Norm.LAYER,
             bias=True,
         ),
-        checks=(Rotation(default=0.5), _norm_fits_heads, Activation(default="gelu_new")),
+        checks=(Rotation(default=0.5), _norm_fits_heads, GELU),
     ),
     Family(
         "Phi3ForCausalLM",
         "phi3",
-        decoder(block(attention(window=tokens("sliding_window", default=None)), mlp()), tied=UNTIED),
+        decoder(
+            block(attention(window=tokens("sliding_window", default=None), rotates_joint_projection=True), mlp()),
+            tied=UNTIED,
+        ),
         # Earlier names of the same rotation.
         checks=(Rotation(renamed={"su": "longrope", "yarn": "longrope"}), Activation()),
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from costmodel.spec import GatedDeltaNet, QkNorm
+from costmodel.spec import GatedDeltaNet, Norm, QkNorm
 from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.experts import (
@@ -142,9 +142,17 @@ DELTA_NET = part(
 )
 
 
+NEXT_NORM = Norm.RMS_GAIN_IN_FP32
+
+
 def _gated_attention(kv_heads: int) -> KindSource:
     return attention(
-        num_kv_heads=_kv_heads(kv_heads), head_dim=NEXT_HEAD_DIM, qk_norm=QkNorm.HEAD, output_gate=True, **BIASES
+        num_kv_heads=_kv_heads(kv_heads),
+        head_dim=NEXT_HEAD_DIM,
+        qk_norm=QkNorm.HEAD,
+        qk_norm_kind=NEXT_NORM,
+        output_gate=True,
+        **BIASES,
     )
 
 
@@ -159,13 +167,17 @@ def _hybrid(kv_heads: int) -> Choose:
 def _prediction(kv_heads: int, network: Any) -> Prediction:
     """Modules of multi-token prediction, whose block has attention."""
     count = Size("mtp_num_hidden_layers", default=None, least=0, most=MAX_LAYERS)
-    return Prediction(block(_gated_attention(kv_heads), network), count)
+    return Prediction(block(_gated_attention(kv_heads), network, norm=NEXT_NORM), count)
 
 
-QWEN3_NEXT_TEXT = decoder(block(_hybrid(2), dense_or_sparse(_network(ONLY_NUM_EXPERTS), _shared())), tied=UNTIED)
-QWEN3_5_TEXT = decoder(block(_hybrid(4), mlp()), tied=UNTIED)
+QWEN3_NEXT_TEXT = decoder(
+    block(_hybrid(2), dense_or_sparse(_network(ONLY_NUM_EXPERTS), _shared()), norm=NEXT_NORM),
+    tied=UNTIED,
+    norm=NEXT_NORM,
+)
+QWEN3_5_TEXT = decoder(block(_hybrid(4), mlp(), norm=NEXT_NORM), tied=UNTIED, norm=NEXT_NORM)
 QWEN3_5_MTP = (_prediction(4, mlp()),)
-QWEN3_5_MOE_TEXT = decoder(block(_hybrid(2), _shared()), tied=UNTIED)
+QWEN3_5_MOE_TEXT = decoder(block(_hybrid(2), _shared(), norm=NEXT_NORM), tied=UNTIED, norm=NEXT_NORM)
 QWEN3_5_MOE_MTP = (_prediction(2, _shared()),)
 
 TEXT_CHECKS: tuple[Callable[[Config], None], ...] = (Rotation(HEAD_DIM), Activation(), in_range(FFN))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from costmodel.spec import Attention, Block, Embedding, FinalNorm, Head, Mlp, Norm, Part
+from costmodel.spec import Activation, Attention, Block, Embedding, FinalNorm, Head, Mlp, Norm, Part
 from planner.models.config import Config, shown
-from planner.models.families.checks import PARAMETER_FREE
+from planner.models.families.checks import PARAMETER_FREE, WRITTEN_OUT
 from planner.models.families.encoder_parts import ENCODER_READS_AS_MANY, dense, labels, square
 from planner.models.families.parts import VOCAB
 from planner.models.family import Family, One, RunSource, Stack
@@ -21,6 +21,10 @@ DECODER_LAYERS = layers("num_decoder_layers", default=ENCODER_LAYERS)
 BUCKETS = Size("relative_attention_num_buckets", default=32)
 BUCKETS_IN_FIRST = Computed(lambda config, layer: 0 if layer else BUCKETS.read(config, layer))
 """The first block of a stack learns the biases, the others use them again."""
+
+
+NORM = Norm.RMS_GAIN_IN_FP32
+"""It keeps as much: the input besides its copy in fp32, and the normalised numbers."""
 
 
 def _gated(default: str) -> Computed:
@@ -38,6 +42,16 @@ def _gated(default: str) -> Computed:
     return Computed(read)
 
 
+def _activation(default: str) -> Computed:
+    """What feed_forward_proj names; the class takes `gated-gelu` for the one that is written out."""
+
+    def read(config: Config, _: int) -> Activation:
+        text = str(config.data.get("feed_forward_proj", default))
+        return WRITTEN_OUT.get("gelu_new" if text == "gated-gelu" else text.removeprefix("gated-"), Activation.KERNEL)
+
+    return Computed(read)
+
+
 def _attention(**changes: Any) -> KindSource:
     return part(
         Attention, **{"hidden": HIDDEN, "num_heads": HEADS, "num_kv_heads": HEADS, "head_dim": HEAD_DIM, **changes}
@@ -49,21 +63,26 @@ def _table(where: Part, *, tied: bool) -> One:
 
 
 def _final_norm(where: Part) -> One:
-    return One(where, part(FinalNorm, hidden=HIDDEN, norm=Norm.RMS))
+    return One(where, part(FinalNorm, hidden=HIDDEN, norm=NORM))
 
 
 def _families(model_type: str, prefix: str, proj: str, buckets: Computed | Size) -> tuple[Family, ...]:
     """All classes of one model_type. `proj` is its feed_forward_proj where none is given."""
-    mlp = part(Mlp, hidden=HIDDEN, ffn_hidden=width("d_ff"), gated=_gated(proj))
+    mlp = part(Mlp, hidden=HIDDEN, ffn_hidden=width("d_ff"), gated=_gated(proj), activation=_activation(proj))
     encoder_block = part(
-        Block, hidden=HIDDEN, mixer=_attention(causal=False, position_buckets=buckets), feed_forward=mlp
+        Block,
+        hidden=HIDDEN,
+        mixer=_attention(causal=False, position_buckets=buckets, adds_position_bias=True),
+        feed_forward=mlp,
+        norm=NORM,
     )
     decoder_block = part(
         Block,
         hidden=HIDDEN,
-        mixer=_attention(position_buckets=buckets),
+        mixer=_attention(position_buckets=buckets, adds_position_bias=True),
         cross_attention=_attention(causal=False, source_hidden=HIDDEN),
         feed_forward=mlp,
+        norm=NORM,
         num_norms=3,
     )
     encoder: tuple[RunSource, ...] = (
@@ -82,7 +101,7 @@ def _families(model_type: str, prefix: str, proj: str, buckets: Computed | Size)
         _final_norm(Part.HEAD),
     )
     # The classes tie the head to the embedding whatever tie_word_embeddings says.
-    language_model = One(Part.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=True))
+    language_model = One(Part.HEAD, part(Head, vocab=VOCAB, hidden=HIDDEN, tied=True, norm=NORM))
     final_norm = _final_norm(Part.HEAD)
 
     def family(name: str, *runs: RunSource) -> Family:
