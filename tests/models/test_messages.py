@@ -95,3 +95,13 @@ def test_a_model_beyond_all_bounds_is_refused_with_its_largest_numbers() -> None
     message = refusal({**PHI, "hidden_size": 2**22, "intermediate_size": 2**23, "num_hidden_layers": 1000})
     assert "makes a model of 1.4e+17 parameters, but there is none above 1e+15" in message
     assert "intermediate_size = 8388608, hidden_size = 4194304, num_hidden_layers = 1000" in message
+
+
+def test_a_patch_that_is_larger_than_the_image_names_both() -> None:
+    vit = json.loads((CONFIGS / "vit_base_patch16_224.json").read_text(encoding="utf-8"))
+    assert "patch_size is 16 x 16, but image_size 1 x 1 only" in refusal({**vit, "image_size": 1})
+
+
+def test_nemotron_h_has_no_activation_that_learns() -> None:
+    nemotron = json.loads((CONFIGS / "nemotron_h_56b.json").read_text(encoding="utf-8"))
+    assert "mamba_hidden_act is 'xielu', but must be one of" in refusal({**nemotron, "mamba_hidden_act": "xielu"})

@@ -42,8 +42,8 @@ def patches(image: int | None, patch: int | None, *, square: bool = False) -> Co
         found = (height // patch_height) * (width // patch_width)
         if not found:
             config.fail(
-                f"{config.place('patch_size')} is {patch_height} x {patch_width}, but the image has "
-                f"{height} x {width} pixels only; give a smaller patch_size"
+                f"{config.place('patch_size')} is {patch_height} x {patch_width}, but "
+                f"{config.place('image_size')} {height} x {width} only; give a smaller patch_size"
             )
         return found
 

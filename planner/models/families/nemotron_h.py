@@ -193,6 +193,11 @@ FAMILIES = (
         decoder(_block(Computed(_kind)), tied=False, count=LAYERS),
         max_seq_len=tokens("max_position_embeddings", default=4096),
         mtp=(_Prediction(),),
-        checks=(_head_width_agrees, _tells_of_ties, Activation("mlp_hidden_act", "relu2")),
+        checks=(
+            _head_width_agrees,
+            _tells_of_ties,
+            Activation("mlp_hidden_act", "relu2"),
+            Activation("mamba_hidden_act"),
+        ),
     ),
 )
