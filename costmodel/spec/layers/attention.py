@@ -57,6 +57,8 @@ class Attention(Kind):
     """Learned position biases per head (T5)."""
     adds_position_bias: bool = False
     """Whether biases that an earlier block learned are added to the scores here too, from a table of this block."""
+    linear_biases: bool = False
+    """Whether scores fall linearly with distance (ALiBi, arXiv 2108.12409); kernels add that without a table."""
     value_is_key: bool = False
     """Whether values are the keys, so that there is no value projection (Gemma 4)."""
     reuses_kv: bool = False

@@ -25,6 +25,7 @@ FAMILIES = (
                         num_kv_heads=HEADS,
                         head_dim=Quotient(HIDDEN, HEADS),
                         output_bias=True,
+                        linear_biases=True,
                         **biased(True),
                     ),
                     mlp(hidden=HIDDEN, ffn_hidden=Times(4, HIDDEN), gated=False, bias=True),
