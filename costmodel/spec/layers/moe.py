@@ -27,6 +27,8 @@ class Moe(Kind):
     """Of the routed experts."""
     bias: bool = False
     router_bias: bool = False
+    router_in_fp32: bool = False
+    """Whether the router multiplies a copy of the tokens in fp32 (DeepSeek)."""
     latent: int | None = Field(default=None, gt=0)
     """Width that a projection without bias narrows tokens to for the routed experts, and another widens from
     (Nemotron 3)."""
@@ -98,14 +100,15 @@ class Moe(Kind):
         )
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
-        """The routed copies of the tokens and what the experts yield for each, their columns, router scores in fp32,
-        and the shared network's."""
+        """The routed copies of the tokens and what the experts yield for each, their columns, router scores in fp32, the
+        router's copy of the tokens where eager code makes one, and the shared network's."""
         tokens = batch * seq_len
         rows = tokens * self.experts_per_token
         columns = kept_per_column(self.gated, self.activation, stack) * self.ffn_hidden / tp
+        copied = self.hidden if self.router_in_fp32 and not stack.mlp_activation_fused else 0
         routed = Saved(
             values=rows * (2 * self.routed_width + columns) + 2.0 * tokens * (self.latent or 0),
-            fp32_values=2.0 * tokens * self.num_experts,
+            fp32_values=tokens * (2.0 * self.num_experts + copied),
             int64_values=float(rows),
         )
         return routed if self.shared is None else routed + self.shared.saved(batch, seq_len, tp, stack)

@@ -114,18 +114,19 @@ V2_ATTENTION = latent_attention(query_latent(1536))
 V2_ROUTED = Size("n_routed_experts", aliases=("num_experts",))
 V2_EXPERTS = experts(
     V2_ROUTED,
+    router_in_fp32=True,
     shared=shared_experts(Size("n_shared_experts", default=2), bias=MLP_BIAS),
 )
 
 V3_ATTENTION = latent_attention(query_latent(1536))
-V3_EXPERTS = experts(ROUTED, shared=shared_experts(SHARED))
+V3_EXPERTS = experts(ROUTED, router_in_fp32=True, shared=shared_experts(SHARED))
 V3_DENSE_FIRST = dense_first(layers("first_k_dense_replace", default=3, least=0))
 V3 = decoder(block(V3_ATTENTION, dense_or_sparse(V3_DENSE_FIRST, V3_EXPERTS)), tied=UNTIED)
 V3_MTP = (Prediction(block(V3_ATTENTION, V3_EXPERTS), NUM_PREDICTED),)
 V3_CHECKS = (*latent_checks(V3_ATTENTION, ROUTED), unread("moe_layer_freq", 1))
 
 V32_ATTENTION = latent_attention(needed_query_latent(1536), **index(Size("index_n_heads", default=64)))
-V32_EXPERTS = experts(ROUTED_OF_ANY_NAME, shared=shared_experts(SHARED))
+V32_EXPERTS = experts(ROUTED_OF_ANY_NAME, router_in_fp32=True, shared=shared_experts(SHARED))
 
 FAMILIES = (
     Family(
