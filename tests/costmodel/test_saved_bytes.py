@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from costmodel_samples import BLOCK, EMBEDDING, HEAD, layer_sample, profile, setting, stack, view, workload
 
-from costmodel.spec import Precision, Source
+from costmodel.spec import Activation, Block, Norm, Precision, QkNorm, Source
 from costmodel.stacks import NATIVE_CUDA
 from costmodel.terms.saved_bytes import input_bytes, saved
 from tests.samples.blocks import dense_block, with_sizes
@@ -38,6 +38,52 @@ def test_block_without_gate_keeps_two_tensors_of_the_network():
     plain = dense_block(8, 2, 1, 4, 16, gated=False)
     assert saved(view(plain)).size_bytes == 704
     assert saved(view(plain, setting(stack=stack(mlp_activation_fused=True)))).size_bytes == 704
+
+
+@pytest.mark.parametrize(
+    ("activation", "tensors"),
+    [
+        (Activation.KERNEL, 2),  # input and result
+        (Activation.RELU, 1),  # result
+        (Activation.QUICK_GELU, 3),  # input, sigmoid, result
+        (Activation.GELU_NEW, 5),  # input, half of it, tangent, one more, result
+    ],
+)
+def test_an_activation_that_is_written_out(activation: Activation, tensors: int):
+    # 448 without the network, and 16 columns x 2 bytes x 4 tokens for each tensor; fused it is two again.
+    plain = dense_block(8, 2, 1, 4, 16, gated=False)
+    network = plain.feed_forward.model_copy(update={"activation": activation})
+    changed = plain.model_copy(update={"feed_forward": network})
+    assert saved(view(changed)).size_bytes == 448 + 128 * tensors
+    assert saved(view(changed, setting(stack=stack(mlp_activation_fused=True)))).size_bytes == 704
+
+
+def test_norms_of_queries_and_keys():
+    # Queries 8 and keys 4: 12 numbers x 4 tokens. A kernel keeps its input: 96 bytes. Written out it keeps 2 + 4 bytes
+    # a number: 288 beside the 256 of the other copies; with the gain in fp32 4 + 4, that is 384.
+    normed = with_mixer(qk_norm=QkNorm.HEAD)
+    copies = setting(stack=stack(norm_keeps_fp32_copy=True))
+    assert saved(view(normed)).size_bytes == 960 + 96
+    assert saved(view(normed, copies)).size_bytes == 960 + 256 + 288
+    in_fp32 = with_mixer(qk_norm=QkNorm.HEAD, qk_norm_kind=Norm.RMS_GAIN_IN_FP32)
+    assert saved(view(in_fp32, copies)).size_bytes == 960 + 256 + 384
+
+
+def test_gains_of_norms_in_fp32():
+    # Two norms of 8 numbers keep 8 bytes a number for 4 tokens instead of 2: 384 more; a kernel keeps its input.
+    block = BLOCK.model_copy(update={"norm": Norm.RMS_GAIN_IN_FP32})
+    assert saved(view(block)).size_bytes == 960
+    assert saved(view(block, setting(stack=stack(norm_keeps_fp32_copy=True)))).size_bytes == 960 + 384
+
+
+def test_values_keep_a_joint_projection_alive():
+    # Queries 8 and keys 4 of 4 tokens, two bytes each, once more.
+    assert saved(view(with_mixer(rotates_joint_projection=True))).size_bytes == 960 + 96
+
+
+def with_mixer(**changes: object) -> Block:
+    """The block with its attention changed."""
+    return BLOCK.model_copy(update={"mixer": BLOCK.mixer.model_copy(update=changes)})
 
 
 def test_tensor_ranks_share_everything_but_gathered_inputs():

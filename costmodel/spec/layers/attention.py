@@ -191,9 +191,20 @@ class Attention(Kind):
         return kept + self.qk_norm_kind.saved((tokens * self.query_width + source * key) / tp, stack)
 
     def state_values(self, seq_len: int) -> int:
-        """Keys and values of the tokens that the next one sees."""
-        length = self.source_len or min(seq_len, self.window or seq_len)
-        return 0 if self.reuses_kv else length * (self.key_width + self.value_width)
+        """Keys and values of the tokens that the next one sees: all of the sequence or of the other stream, one fewer
+        than the window, which holds the next one too, or what its chunk has so far.
+
+        Values that are the keys count apart, since only keys are rotated, and each has a norm of its own.
+        """
+        if self.reuses_kv:
+            return 0
+        if self.source_len is not None:
+            length = self.source_len
+        elif self.window is None:
+            length = seq_len
+        else:
+            length = seq_len % self.window if self.chunked else min(seq_len, self.window - 1)
+        return length * (self.key_width + self.value_width)
 
     def splits(self) -> tuple[Split, ...]:
         """Heads, and key and value heads."""

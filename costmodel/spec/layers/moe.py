@@ -100,8 +100,8 @@ class Moe(Kind):
         )
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
-        """The routed copies of the tokens and what the experts yield for each, their columns, router scores in fp32, the
-        router's copy of the tokens where eager code makes one, and the shared network's."""
+        """The routed copies of the tokens and what the experts yield for each, their columns, router scores in fp32,
+        the router's copy of the tokens where eager code makes one, and the shared network's."""
         tokens = batch * seq_len
         rows = tokens * self.experts_per_token
         columns = kept_per_column(self.gated, self.activation, stack) * self.ffn_hidden / tp
