@@ -12,6 +12,9 @@ from costmodel.spec.base import Document, Spec
 from costmodel.spec.layers import Attention, Block, Embedding, Head, Layer, Traced
 from costmodel.spec.operations import Split, SplitRule
 
+MAX_LAYERS = 10_000
+"""Far above any model; a plan lists a mode for every layer."""
+
 
 class Part(StrEnum):
     """What a layer belongs to."""
@@ -32,7 +35,7 @@ class LayerRun(Spec):
     """`count` equal layers in a row."""
 
     layer: Layer
-    count: int = Field(default=1, ge=1)
+    count: int = Field(default=1, ge=1, le=MAX_LAYERS)
     part: Part
     num_tokens: int | None = Field(default=None, gt=0)
     """Tokens per sequence that the layers work on, where that is not the sequence length of the job: patches of an
@@ -67,8 +70,13 @@ class ModelSpec(Document):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        num_layers = sum(run.count for run in self.runs)
+        if num_layers > MAX_LAYERS:
+            raise ValueError(f"a model may have at most {MAX_LAYERS} layers; this one has {num_layers}")
         if not self.blocks:
             raise ValueError("a model needs blocks")
+        if not any(run.layer.num_params() for run in self.runs):
+            raise ValueError("a model needs parameters: nothing here could be trained")
         known = (run.layer for run in self.runs if run.part in (Part.EMBEDDING, Part.BLOCKS, Part.HEAD))
         widths = {layer.hidden for layer in known if isinstance(layer, Embedding | Block | Head)}
         if len(widths) > 1:

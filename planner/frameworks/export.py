@@ -23,6 +23,11 @@ def export(plan_file: PlanFile, to: str, launcher: str, out_dir: Path, *, force:
     framework or launcher that is not known, a plan that `to` cannot express, and a folder that cannot be written.
     """
     framework = registry.get(to)
+    if plan_file.model.architecture not in framework.trains:
+        raise BadInputError(
+            f"the plan cannot be exported to {framework.name}: {framework.title} does not train "
+            f"{plan_file.model.architecture}, only {', '.join(framework.trains)}; the plan can be shown and reported"
+        )
     texts = framework.write(converted(plan_file, framework), launcher)
     try:
         out_dir.mkdir(parents=True, exist_ok=True)

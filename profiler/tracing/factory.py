@@ -85,8 +85,10 @@ def users_code(where: str, doing: str) -> Iterator[None]:
             yield
     except (PlannerError, TooManyCallsError):
         raise
-    # Any exception: the code is the user's, and what it raises is for the user to mend, whatever its kind.
-    except (Exception, SystemExit) as error:  # noqa: BLE001
+    except KeyboardInterrupt:
+        raise
+    # Anything else: the code is the user's, and what it raises is for the user to mend, whatever its kind.
+    except BaseException as error:  # noqa: BLE001
         raise BadInputError(f"{where}: {doing} failed{_place(error)}: {in_words(error)}") from None
 
 

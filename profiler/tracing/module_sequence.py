@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from costmodel.errors import BadInputError
 from costmodel.spec import ModelSpec, Part
@@ -39,6 +40,14 @@ def trace_factory(factory: Factory) -> ModelSpec:
             f"{MAX_LAYERS:,}"
         )
     whole = nn.ModuleList(modules)
+    for name, parameter in whole.named_parameters():
+        if is_lazy(parameter):
+            raise BadInputError(
+                f"{where}: parameter {name.partition('.')[2]} of layer {name.partition('.')[0]} has no shape; say the "
+                "sizes of the layer where it is built"
+            )
+    if not any(parameter.numel() for parameter in whole.parameters()):
+        raise BadInputError(f"{where}: its layers have no parameters, so that there is nothing to train")
     with quiet_torch(), fake_mode():
         to_fake(whole)
 

@@ -190,3 +190,21 @@ def test_a_known_family_loads_neither_torch_nor_transformers() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("layers", "said"),
+    [
+        ("[nn.Embedding(8, 4), nn.LazyLinear(4), nn.Linear(4, 8)]", "parameter weight of layer 1 has no shape"),
+        ("[nn.ReLU(), nn.ReLU(), nn.ReLU()]", "no parameters, so that there is nothing to train"),
+        ("leave()", "GeneratorExit"),
+    ],
+)
+def test_factories_that_nothing_can_be_made_of(planner, tmp_path: Path, layers: str, said: str) -> None:
+    # Python keeps a module that it has imported, so each case needs a name of its own.
+    name = f"odd_layers_{len(layers)}"
+    lines = ["from torch import nn", "def leave():", "    raise GeneratorExit", "def build():", f"    return {layers}"]
+    (tmp_path / f"{name}.py").write_text("\n".join(lines) + "\n")
+    outcome = planner("show", f"{name}:build")
+    assert outcome.code == 2
+    assert said in outcome.stderr
