@@ -51,19 +51,21 @@ LEAST = {"factor": 1, "attention_factor": 0, "mscale": 0, "mscale_all_dim": 0}
 """The least value of a key; every other key must be above 0."""
 
 
-def check_rope(config: Mapping[str, Any], head_dim: int, where: str) -> None:
+def check_rope(config: Mapping[str, Any], head_dim: int, where: str, path: str = "", inside: str = "") -> None:
     """Raise BadInputError, naming the key, unless the angles of heads of `head_dim` (even) can be computed.
 
-    Reads older configs (rope_theta, rope_scaling) and newer ones (rope_parameters).
+    Reads older configs (rope_theta, rope_scaling) and newer ones (rope_parameters). In messages `path` stands before
+    the keys of `config`, and `inside` before those of the rotation, which may be one of several: `full_attention.`.
     """
-    _check_theta(config, f"{where}: ")
+    outside = f"{where}: {path}"
+    _check_theta(config, outside)
     for place in ("rope_scaling", "rope_parameters"):
         values = config.get(place)
         if values is None:
             continue
         if not isinstance(values, dict):
-            raise BadInputError(f"{where}: {place} is {shown(values)}, but must be an object or null")
-        label = f"{where}: {place}."
+            raise BadInputError(f"{outside}{place} is {shown(values)}, but must be an object or null")
+        label = f"{outside}{place}.{inside}"
         _check_theta(values, label)
         for key in ("rope_type", "type"):
             if key in values and values[key] not in tuple(KINDS):
@@ -71,10 +73,10 @@ def check_rope(config: Mapping[str, Any], head_dim: int, where: str) -> None:
         name = str(values.get("rope_type", values.get("type", "default")))
         _check_keys(values, name, head_dim, label)
         if KINDS[name].reads_original_length:
-            _check_original_length(config, values, where, label)
+            _check_original_length(config, values, outside, label)
         if name != "default":
             # Also where the key stands outside, since transformers copies it inside.
-            _check_whole_heads(config, f"{where}: ")
+            _check_whole_heads(config, outside)
             _check_whole_heads(values, label)
         if name == "dynamic" and head_dim < 4:
             raise BadInputError(f"{label}rope_type is dynamic, but head_dim is {head_dim}; it must be at least 4")
@@ -121,16 +123,16 @@ def _check_keys(values: Mapping[str, Any], name: str, head_dim: int, label: str)
         )
 
 
-def _check_original_length(config: Mapping[str, Any], values: Mapping[str, Any], where: str, label: str) -> None:
+def _check_original_length(config: Mapping[str, Any], values: Mapping[str, Any], outside: str, label: str) -> None:
     """At least 2, since its logarithm divides."""
     key = "original_max_position_embeddings"
-    given = [(at, place[key]) for at, place in ((f"{where}: ", config), (label, values)) if key in place]
+    given = [(at, place[key]) for at, place in ((outside, config), (label, values)) if key in place]
     for at, length in given:
         if type(length) is not int or not 2 <= length <= MAX_POSITIONS:
             raise BadInputError(f"{at}{key} is {shown(length)}, but must be a whole number from 2 to {MAX_POSITIONS}")
     if not given and config.get("max_position_embeddings") == 1:
         raise BadInputError(
-            f"{where}: max_position_embeddings is 1, but stands for {key} too, which must be at least 2"
+            f"{outside}max_position_embeddings is 1, but stands for {key} too, which must be at least 2"
         )
 
 

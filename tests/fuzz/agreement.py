@@ -27,6 +27,8 @@ def disagreements(data: dict[str, Any], spec: ModelSpec) -> Iterator[str]:
     """What in the config `data` contradicts what."""
     read = _keys_of(spec.architecture)
     main = {key: value for key, value in _main(data).items() if key in read}
+    if "block_configs" in main:
+        main = {key: main[key] for key in LAYERS if key in main}  # The sizes of each block stand in that list.
     attends = any(isinstance(block, Block) and isinstance(block.mixer, Attention) for block in spec.blocks)
     for key in (*SIZES, *SIZES_OF_ATTENTION) if attends else SIZES:
         if main.get(key) is not None and (type(main[key]) is not int or main[key] < 1):

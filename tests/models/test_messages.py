@@ -105,3 +105,13 @@ def test_a_patch_that_is_larger_than_the_image_names_both() -> None:
 def test_nemotron_h_has_no_activation_that_learns() -> None:
     nemotron = json.loads((CONFIGS / "nemotron_h_56b.json").read_text(encoding="utf-8"))
     assert "mamba_hidden_act is 'xielu', but must be one of" in refusal({**nemotron, "mamba_hidden_act": "xielu"})
+
+
+def test_a_rotation_is_named_with_its_place() -> None:
+    scaling = {"rope_type": "yarn", "factor": 0.5, "original_max_position_embeddings": 64}
+    phi = {**PHI, "partial_rotary_factor": 1.0}
+    assert "here: rope_scaling.factor is 0.5" in refusal({**phi, "rope_scaling": scaling})
+    assert "here: rope_parameters.factor is 0.5" in refusal({**phi, "rope_parameters": scaling})
+    gemma = json.loads((CONFIGS / "gemma4_26b_a4b.json").read_text(encoding="utf-8"))
+    text = {**gemma["text_config"], "rope_parameters": {"full_attention": scaling}}
+    assert "text_config.rope_parameters.full_attention.factor is 0.5" in refusal({**gemma, "text_config": text})

@@ -65,7 +65,7 @@ class Rotation:
     def __call__(self, config: Config) -> None:
         """Raises BadInputError, naming the key, where the angles cannot be computed."""
         head_dim = self.head_dim.read(config, 0)
-        for values in self._rotations(config):
+        for place, kind, values in self._rotations(config):
             share = self._share(config, values)
             # The class rounds down: 0.4 of 80 dimensions are 32.
             num_rotated = int(head_dim * share)
@@ -81,17 +81,21 @@ class Rotation:
             for key in ("rope_type", "type"):
                 if isinstance(inner.get(key), str):
                     inner[key] = self.renamed.get(inner[key], inner[key])
-            check_rope({**top, "rope_parameters": inner}, num_rotated, config.where)
+            check_rope({**top, place: inner}, num_rotated, config.where, config.place(""), kind)
 
-    def _rotations(self, config: Config) -> list[Mapping[str, Any]]:
-        """The objects that describe a rotation; one that is empty where there is none."""
-        found: list[Mapping[str, Any]] = []
+    def _rotations(self, config: Config) -> list[tuple[str, str, Mapping[str, Any]]]:
+        """The objects that describe a rotation, each with the key it stands under, and the key in that one, if any.
+
+        One that is empty where there is none.
+        """
+        found: list[tuple[str, str, Mapping[str, Any]]] = []
         for place in PLACES:
             if config.has(place):
                 values = config.section(place).data
-                nested = [config.section(place).section(kind).data for kind in LAYER_TYPES if values.get(kind)]
-                found += nested or [values]
-        return found or [{}]
+                kinds = [kind for kind in LAYER_TYPES if values.get(kind)]
+                found += [(place, f"{kind}.", config.section(place).section(kind).data) for kind in kinds]
+                found += [] if kinds else [(place, "", values)]
+        return found or [(PLACES[0], "", {})]
 
     def _share(self, config: Config, values: Mapping[str, Any]) -> float:
         share = values.get("partial_rotary_factor", config.data.get(self.key))

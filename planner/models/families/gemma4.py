@@ -98,8 +98,8 @@ def _kv_heads(config: Config, layer: int) -> Any:
     num_heads = HEADS.read(config, layer)
     if num_heads % num_kv_heads:
         config.fail(
-            f"{config.place(HEADS.name)} is {num_heads}, but must be a multiple of {size.name} = {num_kv_heads} "
-            f"(block {layer})"
+            f"{config.place(HEADS.name)} is {num_heads}, but must be a multiple of "
+            f"{config.place(size.name)} = {num_kv_heads} (block {layer})"
         )
     return num_kv_heads
 

@@ -97,8 +97,8 @@ def _attends_to(config: Config, layer: int) -> str:
         return "image" if layer in CROSS_BLOCKS else "text"
     if not isinstance(listed, list) or len(listed) > count:
         config.fail(
-            f"{config.place('cross_attention_layers')} is {shown(listed)}, but must be a list of at most {count} "
-            "numbers of blocks"
+            f"{config.place('cross_attention_layers')} is {shown(listed)}, but must be a list of at most "
+            f"{config.place(LAYERS.name)} = {count} numbers of blocks"
         )
     for entry in listed:
         if type(entry) is not int or not 0 <= entry < count:
