@@ -107,10 +107,16 @@ class Size(Key):
 
 @dataclass(frozen=True)
 class Flag(Key):
-    """A switch."""
+    """A switch. Null is off, whatever the default: the classes ask only whether the value is true."""
+
+    null: Any = False
 
     def _checked(self, config: Config, name: str) -> bool:
         return config.boolean(name)
+
+    def _note(self, config: Config, value: Any, *, is_default: bool) -> None:
+        if not is_default and self.default is True:
+            config.assume(f"{config.place(self.name)} is null, which the class takes for {shown(value)}.")
 
 
 @dataclass(frozen=True)

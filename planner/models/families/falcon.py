@@ -18,9 +18,9 @@ from planner.models.keys import Choose, Computed, Flag, Quotient, Size, Source, 
 HIDDEN = width("hidden_size", aliases=("n_embed",))
 HEADS = Size("num_attention_heads")
 BIAS = Flag("bias", default=False)
-PARALLEL = Flag("parallel_attn", default=True, null=False)
+PARALLEL = Flag("parallel_attn", default=True)
 GROUPED = Flag("new_decoder_architecture", default=False)
-MULTI_QUERY = Flag("multi_query", default=True, null=False)
+MULTI_QUERY = Flag("multi_query", default=True)
 
 RW_LAYERS = layers("n_layer", aliases=("num_hidden_layers",))
 RW_HEADS = Size("n_head", aliases=("num_attention_heads",))

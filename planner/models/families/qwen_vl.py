@@ -26,14 +26,14 @@ from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, tokens, 
 def _text_2_layer_type(config: Config, layer: int) -> str:
     """Windows are off unless switched on, and then begin at block max_window_layers."""
     length = tokens("sliding_window", default=4096, null=None).read(config, layer)
-    if length is None or not Flag("use_sliding_window", default=False, null=False).read(config, layer):
+    if length is None or not Flag("use_sliding_window", default=False).read(config, layer):
         return "full_attention"
     first = Size("max_window_layers", default=80, least=0).read(config, layer)
     return "sliding_attention" if layer >= first else "full_attention"
 
 
 def _text_2_window(config: Config, layer: int) -> int:
-    if not Flag("use_sliding_window", default=False, null=False).read(config, layer):
+    if not Flag("use_sliding_window", default=False).read(config, layer):
         config.fail(
             f"{config.place('layer_types')}[{layer}] is 'sliding_attention', but use_sliding_window is not true; "
             "make them agree"

@@ -37,7 +37,14 @@ def _gated(default: str) -> Computed:
                 f"feed_forward_proj is {shown(text)}, but must be an activation, with gated- before it or not, e.g. "
                 "relu or gated-gelu"
             )
-        return text.startswith("gated-")
+        gated = text.startswith("gated-")
+        # Derived from the other; the class believes it where it is given.
+        if "is_gated_act" in config.data and bool(config.data["is_gated_act"]) != gated:
+            config.fail(
+                f"is_gated_act is {shown(config.data['is_gated_act'])}, but feed_forward_proj is {shown(text)}; they "
+                "must agree"
+            )
+        return gated
 
     return Computed(read)
 

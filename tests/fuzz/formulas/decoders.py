@@ -38,14 +38,14 @@ def mlp(h: int, f: int, matrices: int = 3, bias: bool = False) -> int:
 
 def stack(k: Keys, block: int, final_norm: int, tied: bool = False) -> int:
     """Embedding, `num_hidden_layers` equal blocks, final norm, head."""
-    tables = k("vocab_size") * k("hidden_size") * (1 if k("tie_word_embeddings", default=tied) else 2)
+    tables = k("vocab_size") * k("hidden_size") * (1 if k.flag("tie_word_embeddings", default=tied) else 2)
     return tables + k("num_hidden_layers") * block + final_norm
 
 
 def llama(k: Keys, matrices: int = 3, norms: int = 2) -> int:
-    h, bias = k("hidden_size"), k("attention_bias", default=False)
+    h, bias = k("hidden_size"), k.flag("attention_bias", default=False)
     block = attention(k, head_dim(k), kv_heads(k), bias, bias) + norms * h
-    return stack(k, block + mlp(h, k("intermediate_size"), matrices, k("mlp_bias", default=False)), h)
+    return stack(k, block + mlp(h, k("intermediate_size"), matrices, k.flag("mlp_bias", default=False)), h)
 
 
 def mistral(k: Keys, head_dim_missing: int | None = None) -> int:
@@ -58,7 +58,7 @@ def mistral(k: Keys, head_dim_missing: int | None = None) -> int:
 def cwm(k: Keys) -> int:
     h, d = k("hidden_size"), head_dim(k, 128)
     block = attention(k, d, kv_heads(k, 8)) + 2 * h
-    return stack(k, block + mlp(h, k("intermediate_size"), 3, k("mlp_bias", default=False)), h)
+    return stack(k, block + mlp(h, k("intermediate_size"), 3, k.flag("mlp_bias", default=False)), h)
 
 
 def qwen2(k: Keys) -> int:
@@ -67,13 +67,13 @@ def qwen2(k: Keys) -> int:
 
 
 def qwen3(k: Keys) -> int:
-    h, d, bias = k("hidden_size"), head_dim(k, 128), k("attention_bias", default=False)
+    h, d, bias = k("hidden_size"), head_dim(k, 128), k.flag("attention_bias", default=False)
     block = attention(k, d, kv_heads(k, 32), bias, bias) + 2 * d
     return stack(k, block + mlp(h, k("intermediate_size")) + 2 * h, h)
 
 
 def gemma(k: Keys, kv: int = 4, norms: int = 4, has_qk_norm: bool = False) -> int:
-    h, d, bias = k("hidden_size"), k("head_dim", default=256), k("attention_bias", default=False)
+    h, d, bias = k("hidden_size"), k("head_dim", default=256), k.flag("attention_bias", default=False)
     block = attention(k, d, kv_heads(k, kv), bias, bias) + has_qk_norm * 2 * d
     return stack(k, block + mlp(h, k("intermediate_size")) + norms * h, h, tied=True)
 
@@ -91,9 +91,9 @@ def gemma3_without_head(k: Keys) -> int:
 
 
 def smollm3(k: Keys) -> int:
-    h, bias = k("hidden_size"), k("attention_bias", default=False)
+    h, bias = k("hidden_size"), k.flag("attention_bias", default=False)
     block = attention(k, head_dim(k), kv_heads(k, 4), bias, bias) + 2 * h
-    return stack(k, block + mlp(h, k("intermediate_size"), 3, k("mlp_bias", default=False)), h, tied=True)
+    return stack(k, block + mlp(h, k("intermediate_size"), 3, k.flag("mlp_bias", default=False)), h, tied=True)
 
 
 def exaone4(k: Keys) -> int:
@@ -104,44 +104,48 @@ def exaone4(k: Keys) -> int:
 def stablelm(k: Keys) -> int:
     h, a, kv = k("hidden_size"), k("num_attention_heads"), kv_heads(k, 32)
     d = h // a
-    norms = 2 * h * (1 if k("use_parallel_residual", default=False) else 2)
-    head_norms = (a + kv) * d if k("qk_layernorm", default=False) else 0
-    block = attention(k, d, kv, k("use_qkv_bias", default=False)) + head_norms + norms
+    norms = 2 * h * (1 if k.flag("use_parallel_residual", default=False) else 2)
+    head_norms = (a + kv) * d if k.flag("qk_layernorm", default=False) else 0
+    block = attention(k, d, kv, k.flag("use_qkv_bias", default=False)) + head_norms + norms
     return stack(k, block + mlp(h, k("intermediate_size")), 2 * h)
 
 
 def nemotron(k: Keys) -> int:
-    h, bias = k("hidden_size"), k("attention_bias", default=False)
+    h, bias = k("hidden_size"), k.flag("attention_bias", default=False)
     block = attention(k, head_dim(k), kv_heads(k), bias, bias) + 4 * h
-    return stack(k, block + mlp(h, k("intermediate_size"), 2, k("mlp_bias", default=False)), 2 * h)
+    return stack(k, block + mlp(h, k("intermediate_size"), 2, k.flag("mlp_bias", default=False)), 2 * h)
 
 
 def jais2(k: Keys) -> int:
-    h, bias = k("hidden_size"), k("attention_bias", default=True)
+    h, bias = k("hidden_size"), k.flag("attention_bias", default=True)
     block = attention(k, head_dim(k), kv_heads(k), bias, bias) + 4 * h
-    return stack(k, block + mlp(h, k("intermediate_size"), 2, k("mlp_bias", default=True)), 2 * h)
+    return stack(k, block + mlp(h, k("intermediate_size"), 2, k.flag("mlp_bias", default=True)), 2 * h)
 
 
 def seed_oss(k: Keys) -> int:
-    h, bias, out_bias = k("hidden_size"), k("attention_bias", default=True), k("attention_out_bias", default=False)
+    h, bias, out_bias = (
+        k("hidden_size"),
+        k.flag("attention_bias", default=True),
+        k.flag("attention_out_bias", default=False),
+    )
     block = attention(k, head_dim(k, 128), kv_heads(k, 8), bias, out_bias) + 2 * h
-    return stack(k, block + mlp(h, k("intermediate_size"), 3, k("mlp_bias", default=False)), h)
+    return stack(k, block + mlp(h, k("intermediate_size"), 3, k.flag("mlp_bias", default=False)), h)
 
 
 def hunyuan(k: Keys) -> int:
-    h, d, bias = k("hidden_size"), head_dim(k), k("attention_bias", default=False)
+    h, d, bias = k("hidden_size"), head_dim(k), k.flag("attention_bias", default=False)
     block = attention(k, d, kv_heads(k), bias, bias) + 2 * d + 2 * h
     return stack(k, block + mlp(h, k("intermediate_size")), h)
 
 
 def ernie(k: Keys) -> int:
-    h, bias = k("hidden_size"), k("use_bias", default=False)
+    h, bias = k("hidden_size"), k.flag("use_bias", default=False)
     block = attention(k, head_dim(k, 128), kv_heads(k, 2), bias, bias) + 2 * h
     return stack(k, block + mlp(h, k("intermediate_size"), 3, bias), h, tied=True)
 
 
 def apertus(k: Keys) -> int:
-    h, d, bias = k("hidden_size"), head_dim(k), k("attention_bias", default=False)
+    h, d, bias = k("hidden_size"), head_dim(k), k.flag("attention_bias", default=False)
     activation = 2 if k("hidden_act", default="xielu") == "xielu" else 0
     block = attention(k, d, kv_heads(k), bias, bias) + 2 * d + 2 * h + activation
     return stack(k, block + mlp(h, k("intermediate_size"), 2), h)
@@ -152,32 +156,32 @@ def arcee(k: Keys) -> int:
 
 
 def hyperclovax(k: Keys) -> int:
-    return llama(k, norms=4 if k("use_post_norm", default=True) else 2)
+    return llama(k, norms=4 if k.flag("use_post_norm", default=True) else 2)
 
 
 def cohere(k: Keys) -> int:
-    h, a, kv, bias = k("hidden_size"), k("num_attention_heads"), kv_heads(k), k("attention_bias", default=False)
+    h, a, kv, bias = k("hidden_size"), k("num_attention_heads"), kv_heads(k), k.flag("attention_bias", default=False)
     d = head_dim(k)
-    head_norms = (a + kv) * d if k("use_qk_norm", default=False) else 0
+    head_norms = (a + kv) * d if k.flag("use_qk_norm", default=False) else 0
     block = attention(k, d, kv, bias, bias) + head_norms + mlp(h, k("intermediate_size")) + h
     return stack(k, block, h, tied=True)
 
 
 def cohere2(k: Keys) -> int:
-    h, bias = k("hidden_size"), k("attention_bias", default=False)
+    h, bias = k("hidden_size"), k.flag("attention_bias", default=False)
     block = attention(k, head_dim(k), kv_heads(k), bias, bias) + mlp(h, k("intermediate_size")) + h
     return stack(k, block, h, tied=True)
 
 
 def starcoder2(k: Keys) -> int:
-    h, bias = k("hidden_size"), k("use_bias", default=True)
+    h, bias = k("hidden_size"), k.flag("use_bias", default=True)
     block = attention(k, head_dim(k), kv_heads(k, 2), bias, bias) + mlp(h, k("intermediate_size"), 2, bias) + 4 * h
     return stack(k, block, 2 * h, tied=True)
 
 
 def phi(k: Keys) -> int:
     h, d = k("hidden_size"), head_dim(k)
-    head_norms = 4 * (h // k("num_attention_heads")) if k("qk_layernorm", default=False) else 0
+    head_norms = 4 * (h // k("num_attention_heads")) if k.flag("qk_layernorm", default=False) else 0
     block = attention(k, d, kv_heads(k), True, True) + head_norms + mlp(h, k("intermediate_size"), 2, True) + 2 * h
     return stack(k, block, 2 * h) + k("vocab_size")
 
@@ -188,12 +192,12 @@ def phi3(k: Keys) -> int:
 
 
 def olmo(k: Keys) -> int:
-    h, bias = k("hidden_size"), k("attention_bias", default=False)
+    h, bias = k("hidden_size"), k.flag("attention_bias", default=False)
     return stack(k, attention(k, head_dim(k), kv_heads(k), bias, bias) + mlp(h, k("intermediate_size")), 0)
 
 
 def olmo2(k: Keys) -> int:
-    h, a, kv, bias = k("hidden_size"), k("num_attention_heads"), kv_heads(k), k("attention_bias", default=False)
+    h, a, kv, bias = k("hidden_size"), k("num_attention_heads"), kv_heads(k), k.flag("attention_bias", default=False)
     d = head_dim(k)
     block = attention(k, d, kv, bias, bias) + (a + kv) * d + mlp(h, k("intermediate_size")) + 2 * h
     return stack(k, block, h)
@@ -201,7 +205,7 @@ def olmo2(k: Keys) -> int:
 
 def glm(k: Keys, norms: int = 2) -> int:
     h = k("hidden_size")
-    block = attention(k, head_dim(k, 128), kv_heads(k, 2), k("attention_bias", default=True))
+    block = attention(k, head_dim(k, 128), kv_heads(k, 2), k.flag("attention_bias", default=True))
     return stack(k, block + mlp(h, k("intermediate_size")) + norms * h, h)
 
 

@@ -44,7 +44,7 @@ def _words(k: Keys) -> int:
     An untied table has a bias of its own beside the other.
     """
     h, v = k("hidden_size"), k("vocab_size")
-    return _square(k) + 2 * h + v + (0 if k("tie_word_embeddings", default=True) else v * h + v)
+    return _square(k) + 2 * h + v + (0 if k.flag("tie_word_embeddings", default=True) else v * h + v)
 
 
 def _label_scores(k: Keys) -> int:
@@ -67,7 +67,7 @@ def _distilbert(k: Keys) -> int:
 
 def _distilbert_words(k: Keys) -> int:
     h, v = k("dim", "hidden_size"), k("vocab_size")
-    return _square(k) + 2 * h + v + (0 if k("tie_word_embeddings", default=True) else v * h)
+    return _square(k) + 2 * h + v + (0 if k.flag("tie_word_embeddings", default=True) else v * h)
 
 
 def _distilbert_labels(k: Keys) -> int:
@@ -79,26 +79,26 @@ def _distilbert_one(k: Keys) -> int:
 
 
 def _modern_norm(k: Keys) -> int:
-    return k("hidden_size") * (2 if k("norm_bias", default=False) else 1)
+    return k("hidden_size") * (2 if k.flag("norm_bias", default=False) else 1)
 
 
 def _modernbert(k: Keys) -> int:
     h, f, layers = k("hidden_size"), k("intermediate_size"), k("num_hidden_layers")
-    attention = 4 * h * h + k("attention_bias", default=False) * 4 * h
-    gated = 3 * h * f + k("mlp_bias", default=False) * (2 * f + h)
+    attention = 4 * h * h + k.flag("attention_bias", default=False) * 4 * h
+    gated = 3 * h * f + k.flag("mlp_bias", default=False) * (2 * f + h)
     # The first block has no norm before its attention; one follows the embedding, one the last block.
     return k("vocab_size") * h + layers * (attention + gated) + (2 * layers + 1) * _modern_norm(k)
 
 
 def _modern_head(k: Keys) -> int:
     h = k("hidden_size")
-    return h * h + k("classifier_bias", default=False) * h + _modern_norm(k)
+    return h * h + k.flag("classifier_bias", default=False) * h + _modern_norm(k)
 
 
 def _modern_words(k: Keys) -> int:
     h, v = k("hidden_size"), k("vocab_size")
-    tied = k("tie_word_embeddings", default=True)
-    return _modern_head(k) + k("decoder_bias", default=True) * v + (0 if tied else v * h)
+    tied = k.flag("tie_word_embeddings", default=True)
+    return _modern_head(k) + k.flag("decoder_bias", default=True) * v + (0 if tied else v * h)
 
 
 def _sum(*parts: Callable[[Keys], int]) -> Callable[[Keys], int]:

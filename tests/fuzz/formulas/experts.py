@@ -21,21 +21,21 @@ def mixtral(k: Keys) -> int:
 
 
 def phimoe(k: Keys) -> int:
-    h, bias = k("hidden_size"), k("attention_bias", default=False)
+    h, bias = k("hidden_size"), k.flag("attention_bias", default=False)
     moe = _mixture(h, k("num_local_experts", default=16), k("intermediate_size"))
     block = attention(k, head_dim(k), kv_heads(k, 8), bias, bias) + moe + 4 * h
-    return stack(k, block, 2 * h) + k("lm_head_bias", default=False) * k("vocab_size")
+    return stack(k, block, 2 * h) + k.flag("lm_head_bias", default=False) * k("vocab_size")
 
 
 def olmoe(k: Keys) -> int:
-    h, a, kv, bias = k("hidden_size"), k("num_attention_heads"), kv_heads(k), k("attention_bias", default=False)
+    h, a, kv, bias = k("hidden_size"), k("num_attention_heads"), kv_heads(k), k.flag("attention_bias", default=False)
     d = head_dim(k)
     moe = _mixture(h, k("num_experts", "num_local_experts", default=64), k("intermediate_size"))
     return stack(k, attention(k, d, kv, bias, bias) + (a + kv) * d + moe + 2 * h, h)
 
 
 def granite_moe(k: Keys) -> int:
-    h, bias = k("hidden_size"), k("attention_bias", default=False)
+    h, bias = k("hidden_size"), k.flag("attention_bias", default=False)
     moe = _mixture(h, k("num_local_experts", default=8), k("intermediate_size"))
     return stack(k, attention(k, head_dim(k), kv_heads(k), bias, bias) + moe + 2 * h, h)
 
@@ -54,19 +54,19 @@ def _mixed(k: Keys, dense: int, sparse: int) -> int:
 def qwen2_moe(k: Keys) -> int:
     h, experts = k("hidden_size"), k("num_experts", default=60)
     sparse = _mixture(h, experts, k("moe_intermediate_size")) + mlp(h, k("shared_expert_intermediate_size")) + h
-    block = attention(k, head_dim(k), kv_heads(k, 16), k("qkv_bias", default=True)) + 2 * h
+    block = attention(k, head_dim(k), kv_heads(k, 16), k.flag("qkv_bias", default=True)) + 2 * h
     return stack(k, block, h) + _mixed(k, mlp(h, k("intermediate_size", default=5632)), sparse)
 
 
 def qwen3_moe(k: Keys) -> int:
-    h, d, bias = k("hidden_size"), head_dim(k), k("attention_bias", default=False)
+    h, d, bias = k("hidden_size"), head_dim(k), k.flag("attention_bias", default=False)
     sparse = _mixture(h, k("num_experts", "num_local_experts", default=128), k("moe_intermediate_size"))
     block = attention(k, d, kv_heads(k, 4), bias, bias) + 2 * d + 2 * h
     return stack(k, block, h) + _mixed(k, mlp(h, k("intermediate_size", default=6144)), sparse)
 
 
 def gpt_oss(k: Keys) -> int:
-    h, a, bias = k("hidden_size"), k("num_attention_heads"), k("attention_bias", default=True)
+    h, a, bias = k("hidden_size"), k("num_attention_heads"), k.flag("attention_bias", default=True)
     f, experts = k("intermediate_size"), k("num_local_experts", "num_experts", default=128)
     moe = h * experts + experts + experts * (3 * h * f + 2 * f + h)
     return stack(k, attention(k, head_dim(k, 64), kv_heads(k, 8), bias, bias) + a + moe + 2 * h, h)
@@ -83,14 +83,14 @@ def dbrx(k: Keys) -> int:
     kv, ffn = k.under("attn_config")("kv_n_heads", default=1), k.under("ffn_config")
     moe = _mixture(h, ffn("moe_num_experts", default=4), ffn("ffn_hidden_size", default=3584))
     block = h * (h + 2 * kv * (h // a)) + h * h + moe + 2 * h
-    tables = v * h * (1 if k("tie_word_embeddings", default=False) else 2)
+    tables = v * h * (1 if k.flag("tie_word_embeddings", default=False) else 2)
     return tables + k("n_layers", "num_hidden_layers") * block + h
 
 
 def glm4_moe(k: Keys) -> int:
-    h, d, bias = k("hidden_size"), head_dim(k), k("attention_bias", default=False)
+    h, d, bias = k("hidden_size"), head_dim(k), k.flag("attention_bias", default=False)
     f, experts = k("moe_intermediate_size", default=1408), k("n_routed_experts", default=128)
-    block = attention(k, d, kv_heads(k, 8), bias) + 2 * h + (2 * d if k("use_qk_norm", default=False) else 0)
+    block = attention(k, d, kv_heads(k, 8), bias) + 2 * h + (2 * d if k.flag("use_qk_norm", default=False) else 0)
     sparse = _mixture(h, experts, f) + mlp(h, f * k("n_shared_experts", default=1))
     dense = min(k("first_k_dense_replace", default=1), k("num_hidden_layers"))
     return stack(k, block, h) + dense * mlp(h, k("intermediate_size")) + (k("num_hidden_layers") - dense) * sparse
@@ -98,7 +98,7 @@ def glm4_moe(k: Keys) -> int:
 
 def _latent_attention(k: Keys, q_rank: int | None, rank: int, nope: int, rope: int, v_dim: int) -> int:
     """Queries through a rank of their own, keys and values through another (arXiv 2405.04434)."""
-    h, a, bias = k("hidden_size"), k("num_attention_heads"), k("attention_bias", default=False)
+    h, a, bias = k("hidden_size"), k("num_attention_heads"), k.flag("attention_bias", default=False)
     q = a * (nope + rope)
     queries = h * q if q_rank is None else h * q_rank + bias * q_rank + q_rank + q_rank * q
     keys = h * (rank + rope) + bias * (rank + rope) + rank + rank * a * (nope + v_dim)
@@ -126,7 +126,7 @@ def _deepseek(k: Keys, experts: int, f: int, shared: int, first: int, bias: bool
 
 
 def deepseek_v2(k: Keys) -> int:
-    return _deepseek(k, experts=64, f=1407, shared=2, first=0, bias=k("mlp_bias", default=False))
+    return _deepseek(k, experts=64, f=1407, shared=2, first=0, bias=k.flag("mlp_bias", default=False))
 
 
 def deepseek_v3(k: Keys) -> int:
@@ -136,7 +136,7 @@ def deepseek_v3(k: Keys) -> int:
 def minicpm3(k: Keys) -> int:
     h = k("hidden_size")
     block = _latent(k, 768, 256, 64, 32, h // k("num_attention_heads")) + 2 * h
-    return stack(k, block + mlp(h, k("intermediate_size"), 3, k("mlp_bias", default=False)), h, tied=True)
+    return stack(k, block + mlp(h, k("intermediate_size"), 3, k.flag("mlp_bias", default=False)), h, tied=True)
 
 
 FORMULAS = {

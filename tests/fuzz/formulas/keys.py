@@ -15,6 +15,10 @@ class Keys:
         """The value under the first of `names` that has one, else `default`."""
         return next((self.data[name] for name in names if self.data.get(name) is not None), default)
 
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Whether the switch `name` is on; null is off."""
+        return bool(self.data.get(name, default))
+
     def missing_or_null(self, name: str, missing: Any, null: Any) -> Any:
         """The value under `name`; `missing` where there is no such key, `null` where it is null."""
         value = self.data.get(name, missing)

@@ -60,7 +60,7 @@ def _t5_classes(name: str) -> dict[str, Callable[[Keys], int]]:
 def _bart(k: Keys, embedding_norms: int, final_norms: int, padding_rows: int, has_head: bool = False) -> int:
     h, positions = k("d_model", "hidden_size"), k("max_position_embeddings", default=1024) + padding_rows
     # Untied, the tables of encoder and decoder are theirs alone, beside a shared one that is not used.
-    tables = 1 if k("tie_word_embeddings", default=True) else 3 + has_head
+    tables = 1 if k.flag("tie_word_embeddings", default=True) else 3 + has_head
     encoder = k("encoder_layers", "num_hidden_layers") * block(h, k("encoder_ffn_dim"))
     decoder = k("decoder_layers") * (block(h, k("decoder_ffn_dim")) + 4 * h * h + 4 * h + 2 * h)
     return (
@@ -95,12 +95,12 @@ def whisper(k: Keys) -> int:
 
 def whisper_with_head(k: Keys) -> int:
     table = k("vocab_size") * k("d_model", "hidden_size")
-    return whisper(k) + (0 if k("tie_word_embeddings", default=True) else table)
+    return whisper(k) + (0 if k.flag("tie_word_embeddings", default=True) else table)
 
 
 def whisper_classifier(k: Keys) -> int:
     h, width = k("d_model", "hidden_size"), k("classifier_proj_size", default=256)
-    layers = k("encoder_layers", "num_hidden_layers") + 1 if k("use_weighted_layer_sum", default=False) else 0
+    layers = k("encoder_layers", "num_hidden_layers") + 1 if k.flag("use_weighted_layer_sum", default=False) else 0
     return _whisper_encoder(k) + h * width + width + classifier(k, width) + layers
 
 

@@ -30,7 +30,7 @@ def _vit(k: Keys, special_tokens: int, has_mask: bool = False) -> int:
     h = k("hidden_size")
     patches, values = _patches(k)
     tokens = special_tokens + has_mask
-    blocks = block(h, k("intermediate_size")) - (0 if k("qkv_bias", default=True) else 3 * h)
+    blocks = block(h, k("intermediate_size")) - (0 if k.flag("qkv_bias", default=True) else 3 * h)
     positions = patches + special_tokens
     return (values + 1) * h + (tokens + positions) * h + k("num_hidden_layers") * blocks + 2 * h
 
@@ -54,12 +54,12 @@ def _dinov2(k: Keys, patch: int, has_registers: bool) -> int:
     h, ratio = k("hidden_size"), k("mlp_ratio", default=4)
     patches, values = _patches(k, patch=patch)
     registers = k("num_register_tokens", default=4) if has_registers else 0
-    has_mask = has_registers or k("use_mask_token", default=True)
+    has_mask = has_registers or k.flag("use_mask_token", default=True)
     f, matrices = int(h * ratio), 2
-    if k("use_swiglu_ffn", default=False):
+    if k.flag("use_swiglu_ffn", default=False):
         # Two thirds of the width, in multiples of 8.
         f, matrices = (int(f * 2 / 3) + 7) // 8 * 8, 3
-    attention = 4 * h * h + h + (3 * h if k("qkv_bias", default=True) else 0)
+    attention = 4 * h * h + h + (3 * h if k.flag("qkv_bias", default=True) else 0)
     # Two layer norms of 2 h and two scales of h.
     each = attention + matrices * h * f + (matrices - 1) * f + h + 6 * h
     tokens = 1 + has_mask + registers + patches + 1
@@ -106,7 +106,7 @@ def siglip_vision(k: Keys) -> int:
     h, f = k("hidden_size"), k("intermediate_size")
     patches, values = _patches(k)
     # A token that attends to all others, and a feed-forward network after it, with one norm.
-    pooling = h + block(h, f) - 2 * h if k("vision_use_head", default=True) else 0
+    pooling = h + block(h, f) - 2 * h if k.flag("vision_use_head", default=True) else 0
     return (values + 1) * h + patches * h + k("num_hidden_layers") * block(h, f) + 2 * h + pooling
 
 
