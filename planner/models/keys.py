@@ -302,6 +302,8 @@ def contradiction(error: ValueError, fields: Mapping[str, Any], config: Config) 
         if name:
             message = f"{name} is {shown(first['input'])}: {message[0].lower()}{message[1:]}"
     for field_name, source in fields.items():
+        key = f"{source.section}." if isinstance(source, In) else ""
+        source = source.source if isinstance(source, In) else source
         if isinstance(source, Key):
-            message = re.sub(rf"\b{field_name}\b", config.place(source.name), message)
+            message = re.sub(rf"\b{field_name}\b", config.place(f"{key}{source.name}"), message)
     return message

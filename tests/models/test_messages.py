@@ -115,3 +115,9 @@ def test_a_rotation_is_named_with_its_place() -> None:
     gemma = json.loads((CONFIGS / "gemma4_26b_a4b.json").read_text(encoding="utf-8"))
     text = {**gemma["text_config"], "rope_parameters": {"full_attention": scaling}}
     assert "text_config.rope_parameters.full_attention.factor is 0.5" in refusal({**gemma, "text_config": text})
+
+
+def test_a_size_in_a_nested_object_is_named_with_it() -> None:
+    dbrx = json.loads((CONFIGS / "dbrx_16x13b.json").read_text(encoding="utf-8"))
+    message = refusal({**dbrx, "attn_config": {**dbrx["attn_config"], "kv_n_heads": 32}})
+    assert "n_heads 48 is not a multiple of attn_config.kv_n_heads 32" in message

@@ -39,7 +39,7 @@ def test_without_attn_config_all_heads_share_one_key() -> None:
     [
         ({"ffn_config": ...}, "ffn_config is missing"),
         ({"ffn_config": {**EXPERTS, "moe_top_k": None}}, "ffn_config.moe_top_k is null"),
-        ({"ffn_config": {**EXPERTS, "moe_top_k": 4}}, "experts_per_token 4 is above num_experts 3"),
+        ({"ffn_config": {**EXPERTS, "moe_top_k": 4}}, "ffn_config.moe_top_k 4 is above ffn_config.moe_num_experts 3"),
         ({"ffn_config": {**EXPERTS, "hidden_size": 8}}, "ffn_config.hidden_size is 8, but d_model is 16"),
         ({"ffn_config": {**EXPERTS, "ffn_act_fn": {"name": "snake"}}}, "ffn_config.ffn_act_fn.name is 'snake'"),
         ({"d_model": ..., "hidden_size": 16}, "d_model is missing"),
