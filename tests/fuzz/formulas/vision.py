@@ -26,11 +26,19 @@ def _patches(k: Keys, image: int = 224, patch: int = 16) -> tuple[int, int]:
     return (height // rows) * (width // columns), rows * columns * k("num_channels", default=3)
 
 
+def _attention(k: Keys) -> int:
+    """Four matrices, the last with a bias, the others perhaps; heads may have a width of their own."""
+    h, a = k("hidden_size"), k("num_attention_heads")
+    inner = a * k("head_dim", default=h // a)
+    return 4 * h * inner + h + (3 * inner if k.flag("qkv_bias", default=True) else 0)
+
+
 def _vit(k: Keys, special_tokens: int, has_mask: bool = False) -> int:
     h = k("hidden_size")
     patches, values = _patches(k)
     tokens = special_tokens + has_mask
-    blocks = block(h, k("intermediate_size")) - (0 if k.flag("qkv_bias", default=True) else 3 * h)
+    f = k("intermediate_size")
+    blocks = _attention(k) + 2 * h * f + f + h + 4 * h
     positions = patches + special_tokens
     return (values + 1) * h + (tokens + positions) * h + k("num_hidden_layers") * blocks + 2 * h
 
@@ -59,9 +67,8 @@ def _dinov2(k: Keys, patch: int, has_registers: bool) -> int:
     if k.flag("use_swiglu_ffn", default=False):
         # Two thirds of the width, in multiples of 8.
         f, matrices = (int(f * 2 / 3) + 7) // 8 * 8, 3
-    attention = 4 * h * h + h + (3 * h if k.flag("qkv_bias", default=True) else 0)
     # Two layer norms of 2 h and two scales of h.
-    each = attention + matrices * h * f + (matrices - 1) * f + h + 6 * h
+    each = _attention(k) + matrices * h * f + (matrices - 1) * f + h + 6 * h
     tokens = 1 + has_mask + registers + patches + 1
     return (values + 1) * h + tokens * h + k("num_hidden_layers") * each + 2 * h
 
