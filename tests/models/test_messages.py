@@ -121,3 +121,9 @@ def test_a_size_in_a_nested_object_is_named_with_it() -> None:
     dbrx = json.loads((CONFIGS / "dbrx_16x13b.json").read_text(encoding="utf-8"))
     message = refusal({**dbrx, "attn_config": {**dbrx["attn_config"], "kv_n_heads": 32}})
     assert "n_heads 48 is not a multiple of attn_config.kv_n_heads 32" in message
+
+
+def test_an_odd_head_names_what_it_comes_from() -> None:
+    llama = {**PHI, "architectures": ["LlamaForCausalLM"], "hidden_size": 72}
+    assert "head_dim is 9 (hidden_size / num_attention_heads), but rotary" in refusal(llama)
+    assert "head_dim is 9, but rotary" in refusal({**llama, "head_dim": 9})

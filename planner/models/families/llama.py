@@ -18,7 +18,7 @@ from planner.models.families.parts import (
     mlp,
 )
 from planner.models.family import Family
-from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, tokens, width
+from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, origin, tokens, width
 from planner.models.rope import check_rope
 
 ATTENTION_BIAS = Flag("attention_bias", default=False)
@@ -34,8 +34,12 @@ def rotates(config: Config) -> None:
     """The angles of the rotary embedding can be computed."""
     head_dim = HEAD_DIM.read(config, 0)
     if head_dim % 2:
-        config.fail(f"head_dim is {head_dim}, but rotary position embeddings need an even one")
-    check_rope(config.data, head_dim, config.where)
+        given = config.has(HEAD_DIM.name)
+        state = "" if given else f" ({origin(HEAD_DIM, config)})"
+        config.fail(
+            f"{config.place(HEAD_DIM.name)} is {head_dim}{state}, but rotary position embeddings need an even one"
+        )
+    check_rope(config.data, head_dim, config.where, config.place(""))
 
 
 def _qwen_layer_type(config: Config, layer: int) -> str:
