@@ -1,0 +1,40 @@
+"""What is at fault, said in the keys that the user wrote and not in the fields they are read into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from planner.models.config import Config, shown
+from planner.models.keys.key import Key
+from planner.models.keys.nested import In
+from planner.models.keys.quotient import Quotient
+
+
+def origin(source: Any, config: Config) -> str:
+    """The keys that a value comes from, for messages: `head_dim`, or `hidden_size / num_attention_heads`."""
+    while isinstance(source, Key) and not config.has(source.name) and isinstance(source.default, Key | Quotient):
+        source = source.default
+    if isinstance(source, Quotient):
+        return f"{config.place(source.dividend.name)} / {config.place(source.divisor.name)}"
+    return config.place(source.name) if isinstance(source, Key) else "head_dim"
+
+
+def contradiction(error: ValueError, fields: Mapping[str, Any], config: Config) -> str:
+    """What a kind refused, in the words of the keys that its fields come from."""
+    message = str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(place) for place in first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        if name:
+            message = f"{name} is {shown(first['input'])}: {message[0].lower()}{message[1:]}"
+    for field_name, source in fields.items():
+        key = f"{source.section}." if isinstance(source, In) else ""
+        source = source.source if isinstance(source, In) else source
+        if isinstance(source, Key):
+            message = re.sub(rf"\b{field_name}\b", config.place(f"{key}{source.name}"), message)
+    return message
