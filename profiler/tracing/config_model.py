@@ -16,6 +16,7 @@ from torch import nn
 from costmodel.errors import BadInputError
 from costmodel.spec import ModelSpec, Part
 from profiler.tracing.attention import RecordedAttention, recorded_attention
+from profiler.tracing.class_defaults import filled_in_words
 from profiler.tracing.failures import CODE_ERRORS, in_words, quiet_torch, quiet_transformers
 from profiler.tracing.fake import fake_mode, to_fake
 from profiler.tracing.fit import lengths_within, passes_at_lengths
@@ -67,7 +68,7 @@ def trace_config(config: dict[str, Any], where: str, name: str) -> ModelSpec:
             architecture=architecture,
             runs=layer_runs(pieces, lengths, VALUE_BYTES),
             max_seq_len=longest,
-            assumptions=_assumptions(config, architecture, pieces),
+            assumptions=_assumptions(config, model, pieces),
         )
     except ValueError as error:
         raise fail(in_words(error)) from None
@@ -107,13 +108,16 @@ def _encoder(model: Any, recorded: Pass) -> str | None:
     return recorded.stretches[0][0].stack if is_pair else None
 
 
-def _assumptions(config: dict[str, Any], architecture: str, pieces: list[Piece]) -> tuple[str, ...]:
+def _assumptions(config: dict[str, Any], model: Any, pieces: list[Piece]) -> tuple[str, ...]:
+    architecture = type(model).__name__
     said = [
         f"Sized by tracing transformers' {architecture} in bf16, without its fused kernels; no family reads it, so its "
         "layers cannot be split by tensor parallelism."
     ]
     if not config.get("architectures"):
         said.append(f"The class is {architecture}, taken from model_type {config.get('model_type')!r}.")
+    if filled := filled_in_words(model.config, config):
+        said.append(filled)
     if not any(work.has_fused_attention for piece in pieces for work in piece.works if piece.part is not Part.HEAD):
         said.append("It writes its attention out, if it has any: what a causal mask spares is not taken off.")
     if any(work.has_masked_attention for piece in pieces for work in piece.works):

@@ -41,7 +41,7 @@ def is_unclear(modules: Sequence[nn.Module], work: Work) -> bool:
     if work.experts is not None:
         return False
     return any(weight.dim() > 2 for _, weight in _of_experts(modules)) or any(
-        isinstance(part, nn.ModuleList) and len(part) > 1 and _is_routed(name)
+        isinstance(part, nn.ModuleList) and len(part) > 1 and is_routed(name)
         for module in modules
         for name, part in module.named_modules()
     )
@@ -49,8 +49,9 @@ def is_unclear(modules: Sequence[nn.Module], work: Work) -> bool:
 
 def _of_experts(modules: Sequence[nn.Module]) -> list[tuple[str, nn.Parameter]]:
     named = {id(weight): (name, weight) for module in modules for name, weight in module.named_parameters()}
-    return [(name, weight) for name, weight in named.values() if _is_routed(name)]
+    return [(name, weight) for name, weight in named.values() if is_routed(name)]
 
 
-def _is_routed(name: str) -> bool:
+def is_routed(name: str) -> bool:
+    """Whether the path to a parameter or module goes through experts that not every token meets."""
     return EXPERTS.search(name) is not None and not SHARED.search(name)

@@ -16,6 +16,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from costmodel.errors import BadInputError, MissingError
+from profiler.tracing.class_defaults import refuse_filled_experts, refuse_filled_sizes
 from profiler.tracing.failures import CODE_ERRORS, in_words
 
 MAX_LAYERS = 1000
@@ -47,8 +48,8 @@ ATTENTION = "recorded"
 def build(config: dict[str, Any], where: str) -> nn.Module:
     """The model on the meta device in bf16, its attention left to `ATTENTION` where the class allows it.
 
-    Raises BadInputError for a class that transformers has not, a config that the class does not take, and sizes that
-    no one trains.
+    Raises BadInputError for a class that transformers has not, a config that the class does not take, sizes that the
+    config lacks, and sizes that no one trains.
     """
     _refuse_absurd_sizes(config, where)
     with _offline():
@@ -56,9 +57,12 @@ def build(config: dict[str, Any], where: str) -> nn.Module:
         kind = _class(name)
         if kind is None:
             raise BadInputError(_no_such_class(config, name, where))
+        sizes = _sizes_only(config)
         try:
+            settings = kind.config_class.from_dict(sizes)
+            refuse_filled_sizes(settings, sizes, where)
             with torch.device("meta"), _Bounded():
-                return _from_config(kind, _sizes_only(config))
+                model = _from_config(kind, sizes)
         except _TooManyCallsError:
             raise BadInputError(
                 f"{where}: {name} of these sizes takes more than {MAX_TENSOR_CALLS:,} calls into torch to build; "
@@ -66,6 +70,8 @@ def build(config: dict[str, Any], where: str) -> nn.Module:
             ) from None
         except (*CODE_ERRORS, _strict_config_error()) as error:
             raise BadInputError(f"{where}: transformers cannot build {name} from it: {in_words(error)}") from None
+        refuse_filled_experts(model, settings, sizes, where)
+        return model
 
 
 def class_name(config: dict[str, Any], where: str) -> str:
