@@ -14,7 +14,7 @@ from planner.cli import options
 def models(as_json: bool) -> None:
     """List the presets that --model understands, and the classes of config.json that are read."""
     from planner.cli.console import line, out, print_json, table
-    from planner.models.families import families
+    from planner.models.families import families, listed_families
     from planner.models.presets import preset_names
 
     presets = [_preset(name) for name in preset_names()]
@@ -29,8 +29,14 @@ def models(as_json: bool) -> None:
     console = out()
     console.print(table(("preset", "parameters", "blocks", "class"), rows))
     console.print()
+    listed = sorted({family.architecture for family in listed_families()})
+    console.print(line(f"Classes that are read from a config.json ({len(listed)}): {', '.join(listed)}.", "dim"))
     console.print(
-        line(f"Classes that are read from a config.json ({len(architectures)}): {', '.join(architectures)}.", "dim")
+        line(
+            f"So are the models of these decoders without a head, and those that score sequences, tokens or answers "
+            f"({len(architectures) - len(listed)}), e.g. LlamaForSequenceClassification.",
+            "dim",
+        )
     )
     console.print(line("`planner show NAME` says more of one; --json lists sources and repositories too."))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 
+from planner.models.families.variants import variants
 from planner.models.family import Family
 
 MODULES = (
@@ -59,18 +60,30 @@ MODULES = (
 """Those that people bring most come first. Where a config names no class, the first family of its model_type counts."""
 
 
-def families() -> Iterator[Family]:
-    """Every family, in order."""
+def listed_families() -> Iterator[Family]:
+    """Every family that is written down, in order."""
     for name in MODULES:
-        yield from import_module(f"{__name__}.{name}").FAMILIES
+        yield from _of_module(name)
+
+
+def families() -> Iterator[Family]:
+    """Every family: those that are listed, then the variants of language models that follow from them."""
+    listed = tuple(listed_families())
+    yield from listed
+    names = {family.architecture for family in listed}
+    for family in listed:
+        yield from (variant for variant in variants(family) if variant.architecture not in names)
 
 
 def families_of_class(architecture: str) -> tuple[Family, ...]:
     """The families that read a class: none, one, or one for each model_type that it is used with."""
     for name in MODULES:
-        found = tuple(
-            family for family in import_module(f"{__name__}.{name}").FAMILIES if family.architecture == architecture
-        )
+        found = tuple(family for family in _of_module(name) if family.architecture == architecture)
         if found:
             return found
-    return ()
+    return tuple(family for family in families() if family.architecture == architecture)
+
+
+def _of_module(name: str) -> tuple[Family, ...]:
+    families: tuple[Family, ...] = import_module(f"{__name__}.{name}").FAMILIES
+    return families

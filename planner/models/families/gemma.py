@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.spec import FinalNorm, Norm, Part, QkNorm
+from costmodel.spec import Norm, QkNorm
 from planner.models.config import Config
 from planner.models.families.checks import LAYER_TYPES, Activation, Rotation
 from planner.models.families.parts import (
     HEAD_SPLIT,
     HEADS,
-    HIDDEN,
     LAYERS,
     TIED,
     attention,
@@ -22,8 +21,8 @@ from planner.models.families.parts import (
     decoder,
     mlp,
 )
-from planner.models.family import Family, One
-from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, part, tokens, width
+from planner.models.family import Family
+from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, tokens, width
 
 HEAD_DIM = width("head_dim", default=256)
 BIAS = Flag("attention_bias", default=False)
@@ -70,24 +69,6 @@ def windowed(window: Any, layer_type: Any) -> Choose:
 
 KV_HEADS_OF_4 = Size("num_key_value_heads", default=4, null=HEADS)
 
-GEMMA3_TEXT = decoder(
-    block(
-        heads(
-            num_kv_heads=KV_HEADS_OF_4,
-            qk_norm=QkNorm.HEAD,
-            qk_norm_kind=NORM,
-            causal=CAUSAL,
-            window=windowed(Computed(_window_of_gemma3), _all_but_every_sixth),
-        ),
-        mlp(),
-        norm=NORM,
-        num_norms=4,
-    ),
-    tied=TIED,
-    norm=NORM,
-)
-GEMMA3_CHECKS = (heads_divide, Rotation(HEAD_DIM), Activation("hidden_activation", GELU))
-
 FAMILIES = (
     Family(
         "GemmaForCausalLM",
@@ -118,11 +99,25 @@ FAMILIES = (
         ),
         checks=(heads_divide, Rotation(HEAD_DIM), Activation("hidden_activation", GELU)),
     ),
-    Family("Gemma3ForCausalLM", "gemma3_text", GEMMA3_TEXT, checks=GEMMA3_CHECKS),
     Family(
-        "Gemma3TextModel",
+        "Gemma3ForCausalLM",
         "gemma3_text",
-        (*GEMMA3_TEXT[:-1], One(Part.HEAD, part(FinalNorm, hidden=HIDDEN, norm=NORM))),
-        checks=GEMMA3_CHECKS,
+        decoder(
+            block(
+                heads(
+                    num_kv_heads=KV_HEADS_OF_4,
+                    qk_norm=QkNorm.HEAD,
+                    qk_norm_kind=NORM,
+                    causal=CAUSAL,
+                    window=windowed(Computed(_window_of_gemma3), _all_but_every_sixth),
+                ),
+                mlp(),
+                norm=NORM,
+                num_norms=4,
+            ),
+            tied=TIED,
+            norm=NORM,
+        ),
+        checks=(heads_divide, Rotation(HEAD_DIM), Activation("hidden_activation", GELU)),
     ),
 )
