@@ -63,7 +63,10 @@ def main() -> NoReturn:
     arrange_streams()
     # pydantic would look through every installed distribution for plugins, of which planner uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    # Exit handlers of code that is not ours may print too.
+    sys.stdout = sys.stderr
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -1,7 +1,8 @@
 """stdout and stderr of the command line, so that a closed, full or abandoned one is no defect of ours.
 
-The answer on stdout must arrive: losing it is an error that says so. Messages on stderr may get lost: a command whose
-stderr is full still does its work and keeps its exit code.
+The answer on stdout must arrive: losing it is an error that says so. It must also arrive alone: code that is not ours,
+a user's factory or a library, may print at any time, by Python or to descriptor 1, and what it prints goes to stderr.
+Messages on stderr may get lost: a command whose stderr is full still does its work and keeps its exit code.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import errno
 import io
 import os
 import sys
+import threading
 from typing import NoReturn, TextIO, cast
 
 from costmodel.errors import BadInputError
 
+STDOUT, STDERR = 1, 2
 NUM_STANDARD_STREAMS = 3
 
 
@@ -25,7 +28,12 @@ class AnswerStream(io.TextIOWrapper):
     """stdout. Raises ReaderLeftError or BadInputError, and writes to nowhere from then on."""
 
     def write(self, text: str) -> int:
-        """Write `text`; what the encoding lacks is written as an escape."""
+        """Write `text`; what the encoding lacks is written as an escape.
+
+        Answers come from the main thread. What others print goes to stderr.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return sys.stderr.write(text)
         try:
             # click finds out whether a stream takes text by writing none of it, and hides how that went.
             return super().write(text) if text != "" else 0
@@ -74,8 +82,10 @@ def arrange_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    sys.stdout = _wrapped(sys.stdout, AnswerStream)
-    sys.stderr = _wrapped(sys.stderr, MessageStream)
+    answers = os.dup(STDOUT)
+    os.dup2(STDERR, STDOUT)
+    sys.stdout = _wrapped(sys.stdout, AnswerStream, answers)
+    sys.stderr = _wrapped(sys.stderr, MessageStream, STDERR)
 
 
 def point_to_nowhere(stream: io.TextIOWrapper) -> None:
@@ -85,12 +95,14 @@ def point_to_nowhere(stream: io.TextIOWrapper) -> None:
     os.close(null)
 
 
-def _wrapped(stream: TextIO | None, kind: type[AnswerStream | MessageStream]) -> TextIO:
+def _wrapped(stream: TextIO | None, kind: type[AnswerStream | MessageStream], descriptor: int) -> TextIO:
+    """A stream of `kind` on `descriptor`, with the encoding and buffering that Python chose for `stream`."""
+    file = io.BufferedWriter(io.FileIO(descriptor, "wb", closefd=False))
     if stream is None:  # Python found it closed
-        return kind(open(os.devnull, "wb"), encoding="utf-8")
+        return kind(file, encoding="utf-8")
     plain = cast(io.TextIOWrapper, stream)
     return kind(
-        plain.buffer,
+        file,
         encoding=plain.encoding,
         errors="backslashreplace",
         line_buffering=plain.line_buffering,

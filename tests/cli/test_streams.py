@@ -63,3 +63,52 @@ def test_names_that_the_terminal_cannot_show(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "mod\\xe8le" in done.stdout
     assert json.loads(done.stdout[done.stdout.index("{") :])["name"] == "mod\u00e8le"
+
+
+LOUD_FACTORY = """
+import atexit, os, sys, threading
+from torch import nn
+
+atexit.register(print, "exit handler")
+started, answered = threading.Event(), threading.Event()
+
+
+def chatter():
+    started.set()
+    while not answered.wait(0.001):
+        print("thread")
+
+
+atexit.register(answered.set)
+threading.Thread(target=chatter, daemon=True).start()
+started.wait()
+
+
+class Loud(nn.Module):
+    def forward(self, x):
+        print("forward pass")
+        os.write(1, b"descriptor 1\\n")
+        sys.__stdout__.write("old stdout\\n")
+        return x
+
+
+def build():
+    os.system("echo child process")
+    return [nn.Embedding(10, 8), nn.Sequential(Loud(), nn.Linear(8, 8)), nn.Linear(8, 10)]
+"""
+
+
+def test_a_factory_may_print_but_the_answer_stays_alone(tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text(LOUD_FACTORY)
+    done = shell(tmp_path, "planner show loud:build --json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["params_by_part"] == {"embedding": 80, "blocks": 72, "head": 90}
+    for printed in ("thread", "forward pass", "descriptor 1", "old stdout", "child process", "exit handler"):
+        assert printed in done.stderr
+
+
+def test_a_factory_that_leaves_python_is_an_error_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "leaves.py").write_text("import sys\ndef build():\n    sys.exit(0)\n")
+    done = shell(tmp_path, "planner show leaves:build --json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "building it failed at" in done.stderr
