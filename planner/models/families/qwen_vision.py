@@ -102,10 +102,16 @@ def _blocks(tower: Config, key: str, default: tuple[int, ...]) -> tuple[int, ...
     if given is None and key not in tower.data:
         return default
     if not isinstance(given, list) or len(given) > depth:
-        tower.fail(f"{tower.place(key)} is {shown(given)}, but must be a list of at most {depth} numbers of blocks")
+        tower.fail(
+            f"{tower.place(key)} is {shown(given)}, but must be a list of at most {depth} numbers of blocks, "
+            f"of which {tower.place(DEPTH.name)} gives {depth}"
+        )
     for entry in given:
         if type(entry) is not int or not 0 <= entry < depth:
-            tower.fail(f"{tower.place(key)} holds {shown(entry)}, but the tower's blocks are numbered 0 to {depth - 1}")
+            tower.fail(
+                f"{tower.place(key)} holds {shown(entry)}, but the tower's blocks are numbered 0 to {depth - 1} "
+                f"({tower.place(DEPTH.name)} = {depth})"
+            )
     return tuple(given)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.models.config import Config, shown
+from planner.models.keys.combined import Choose
 from planner.models.keys.key import Key
 from planner.models.keys.nested import In
 from planner.models.keys.quotient import Quotient
@@ -33,8 +34,20 @@ def contradiction(error: ValueError, fields: Mapping[str, Any], config: Config) 
         if name:
             message = f"{name} is {shown(first['input'])}: {message[0].lower()}{message[1:]}"
     for field_name, source in fields.items():
-        key = f"{source.section}." if isinstance(source, In) else ""
-        source = source.source if isinstance(source, In) else source
-        if isinstance(source, Key):
-            message = re.sub(rf"\b{field_name}\b", config.place(f"{key}{source.name}"), message)
+        key = _key_behind(source, config)
+        if key is not None:
+            message = re.sub(rf"\b{field_name}\b", config.place(key), message)
     return message
+
+
+def _key_behind(source: Any, config: Config) -> str | None:
+    """The key that a value is read from as it stands; None where it is made of several, or of none."""
+    match source:
+        case Key():
+            return source.name
+        case In():
+            inner = _key_behind(source.source, config.section(source.section))
+            return None if inner is None else f"{source.section}.{inner}"
+        case Choose():
+            return _key_behind(source.cases.get(source.by.read(config, 0)), config)
+    return None
