@@ -15,7 +15,7 @@ from costmodel.layer_price import price_layers
 from costmodel.memory import StageView, stage_memory
 from costmodel.model_flop import model_flop_per_step
 from costmodel.price import LayerPrice
-from costmodel.schedules import SCHEDULES, Timeline, simulate
+from costmodel.schedules import SCHEDULES, Timeline, passes_of, run_passes, simulate
 from costmodel.setting import Mesh, Setting
 from costmodel.spec import (
     ClusterSpec,
@@ -68,15 +68,16 @@ def timeline_of(
     infeasible = contradiction(setting, plan)
     if infeasible is not None:
         raise ValueError(infeasible.sentence)
-    return simulate_step(setting, plan, price_layers(setting, Mesh.of(plan, workload))).timeline
+    mesh = Mesh.of(plan, workload)
+    stages = _stage_prices(plan, price_layers(setting, mesh))
+    return simulate(SCHEDULES[mesh.schedule].order(mesh.pp, mesh.num_microbatches), *_pass_times(setting, mesh, stages))
 
 
 @dataclass(frozen=True)
 class Step:
-    """One simulated step: the stages' prices, the pipeline's timeline, and when each stage is done."""
+    """One simulated step: the stages' prices, and when each stage is done."""
 
     stages: tuple[StagePrice, ...]
-    timeline: Timeline
     step_end_s: tuple[float, ...]
     """Per stage, after its gradients are reduced and its optimizer has stepped."""
 
@@ -97,22 +98,30 @@ class Step:
 def simulate_step(setting: Setting, plan: Plan, prices: Sequence[LayerPrice]) -> Step:
     """Run the plan's action list on the prices of its layers."""
     mesh = Mesh.of(plan, setting.workload)
-    stages = tuple(
+    stages = _stage_prices(plan, prices)
+    passes = passes_of(mesh.schedule, mesh.pp, mesh.num_microbatches)
+    ends_s = run_passes(passes, *_pass_times(setting, mesh, stages)).ends_s
+    step_end_s = tuple(ends_s[last] + stage.after_s for last, stage in zip(passes.last_of_stage, stages, strict=True))
+    return Step(stages, step_end_s, host.per_step(setting).after_s)
+
+
+def _stage_prices(plan: Plan, prices: Sequence[LayerPrice]) -> tuple[StagePrice, ...]:
+    return tuple(
         stage_price(prices[stage.start : stage.stop], plan.recompute_layers[stage.start : stage.stop])
         for stage in plan.stages
     )
-    timeline = simulate(
-        SCHEDULES[mesh.schedule].order(mesh.pp, mesh.num_microbatches),
+
+
+def _pass_times(
+    setting: Setting, mesh: Mesh, stages: Sequence[StagePrice]
+) -> tuple[list[float], list[float], float, list[float]]:
+    """What the simulation runs on: forward and backward by stage, a transfer, and when each rank is released."""
+    return (
         [stage.forward_s for stage in stages],
         [stage.backward_s for stage in stages],
         transfer(setting, mesh).time_s,
         [stage.before_s for stage in stages],
     )
-    last_end_s = [0.0] * len(stages)
-    for action in timeline.actions:
-        last_end_s[action.stage] = max(last_end_s[action.stage], action.end_s)
-    step_end_s = tuple(end_s + stage.after_s for end_s, stage in zip(last_end_s, stages, strict=True))
-    return Step(stages, timeline, step_end_s, host.per_step(setting).after_s)
 
 
 def predict_priced(setting: Setting, plan: Plan, prices: Sequence[LayerPrice]) -> Prediction:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from costmodel.schedules import gpipe, one_f_one_b
 from costmodel.schedules.action import Action
 from costmodel.schedules.bounds import BoundRow, lower_bound_s
-from costmodel.schedules.simulate import simulate
+from costmodel.schedules.passes import Passes
+from costmodel.schedules.simulate import PassTimes, run_passes, simulate
 from costmodel.schedules.timeline import TimedAction, Timeline
 from costmodel.spec import Schedule
 
@@ -34,4 +36,25 @@ SCHEDULES: Mapping[Schedule, ScheduleKind] = {
     ),
 }
 
-__all__ = ["SCHEDULES", "Action", "BoundRow", "ScheduleKind", "TimedAction", "Timeline", "lower_bound_s", "simulate"]
+
+@lru_cache(maxsize=8)
+def passes_of(schedule: Schedule, num_stages: int, num_microbatches: int) -> Passes:
+    """The passes of a schedule. Kept, since a search prices hundreds of stage cuts of one mesh; few, since each is
+    large."""
+    return Passes.of(SCHEDULES[schedule].order(num_stages, num_microbatches))
+
+
+__all__ = [
+    "SCHEDULES",
+    "Action",
+    "BoundRow",
+    "PassTimes",
+    "Passes",
+    "ScheduleKind",
+    "TimedAction",
+    "Timeline",
+    "lower_bound_s",
+    "passes_of",
+    "run_passes",
+    "simulate",
+]
