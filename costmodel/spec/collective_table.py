@@ -1,0 +1,74 @@
+"""CollectiveTable: measured times of one collective over one group of ranks, size by size."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from costmodel.spec.base import Document, Spec
+
+
+class CollectiveOp(StrEnum):
+    """Operations that nccl-tests measures. Sizes are those of the whole tensor, as it prints them."""
+
+    ALL_REDUCE = "all_reduce"
+    ALL_GATHER = "all_gather"
+    REDUCE_SCATTER = "reduce_scatter"
+    ALL_TO_ALL = "all_to_all"
+    BROADCAST = "broadcast"
+    REDUCE = "reduce"
+    SEND_RECV = "send_recv"
+    GATHER = "gather"
+    SCATTER = "scatter"
+
+    def bus_factor(self, num_ranks: float) -> float:
+        """busbw / algbw: what a rank sends and receives for each byte (nccl-tests doc/PERFORMANCE.md)."""
+        match self:
+            case CollectiveOp.ALL_REDUCE:
+                return 2 * (num_ranks - 1) / num_ranks
+            case CollectiveOp.BROADCAST | CollectiveOp.REDUCE | CollectiveOp.SEND_RECV:
+                return 1.0
+            case _:
+                return (num_ranks - 1) / num_ranks
+
+
+class CollectivePoint(Spec):
+    """One size of a table, out of place unless that alone was measured in place."""
+
+    bytes: int = Field(ge=0)
+    time_s: float = Field(ge=0)
+    busbw_bytes_per_s: float = Field(ge=0)
+    """As printed, so rounded to 10 MB/s and 0 for small sizes."""
+    in_place_time_s: float | None = Field(default=None, ge=0)
+    num_wrong: int | None = Field(default=None, ge=0)
+    """Elements that the check found wrong; None where it did not run."""
+
+    @property
+    def enters_fit(self) -> bool:
+        """Whether a cost model may rest on it: a size, a time and a bandwidth above 0, and no wrong element."""
+        return min(self.bytes, self.time_s, self.busbw_bytes_per_s) > 0 and not self.num_wrong
+
+
+class CollectiveTable(Document):
+    """What one run of a collective measured."""
+
+    SCHEMA: ClassVar[str] = "collective-table/1"
+
+    collective: CollectiveOp
+    num_ranks: int | None = Field(default=None, ge=1)
+    """None where neither a list of ranks nor the bandwidths say."""
+    devices: tuple[str, ...] = ()
+    """Names of the devices, each once, where the output lists them."""
+    num_nodes: int | None = Field(default=None, ge=1)
+    """None where the output does not list hosts that differ."""
+    samples: tuple[CollectivePoint, ...] = Field(min_length=1)
+    """In the order of the output; sizes may repeat."""
+    warnings: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.num_ranks is not None and self.num_nodes is not None and self.num_nodes > self.num_ranks:
+            raise ValueError(f"num_nodes {self.num_nodes} is more than num_ranks {self.num_ranks}")
+        return self

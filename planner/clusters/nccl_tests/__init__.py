@@ -1,0 +1,1 @@
+"""Reads the output of nccl-tests (and rccl-tests): every collective, layout and launcher prefix."""

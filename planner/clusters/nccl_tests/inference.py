@@ -1,0 +1,99 @@
+"""Which collective an output of nccl-tests is of, and over how many ranks, where no line says so.
+
+The columns tell most: a reduction is named for all-reduce, reduce-scatter and reduce; a root stands for broadcast,
+reduce, gather and scatter; `count` is per rank where the tensor is spread over the ranks; busbw / algbw is a formula
+of the number of ranks (nccl-tests doc/PERFORMANCE.md).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from costmodel.spec.collective_table import CollectiveOp
+from planner.clusters.nccl_tests.rows import BYTES_OF_TYPE, Row
+
+NAMES = {
+    "all_reduce": CollectiveOp.ALL_REDUCE,
+    "allreduce": CollectiveOp.ALL_REDUCE,
+    "all_gather": CollectiveOp.ALL_GATHER,
+    "allgather": CollectiveOp.ALL_GATHER,
+    "reduce_scatter": CollectiveOp.REDUCE_SCATTER,
+    "reducescatter": CollectiveOp.REDUCE_SCATTER,
+    "alltoall": CollectiveOp.ALL_TO_ALL,
+    "all_to_all": CollectiveOp.ALL_TO_ALL,
+    "all2all": CollectiveOp.ALL_TO_ALL,
+    "sendrecv": CollectiveOp.SEND_RECV,
+    "send_recv": CollectiveOp.SEND_RECV,
+    "broadcast": CollectiveOp.BROADCAST,
+    "scatter": CollectiveOp.SCATTER,
+    "gather": CollectiveOp.GATHER,
+    "reduce": CollectiveOp.REDUCE,
+}
+"""Words for a collective; one that holds another stands before it."""
+
+_PROGRAM = re.compile(
+    r"\b(all_reduce|all_gather|reduce_scatter|alltoall|sendrecv|broadcast|scatter|gather|reduce)_perf"
+)
+_ROUNDING = 0.005
+"""Half of the last digit that algbw and busbw are printed with, in GB/s."""
+_MIN_GB_PER_S = 5.0
+"""Bandwidths below say too little of their ratio."""
+
+
+def named_in(lines: Sequence[str]) -> CollectiveOp | None:
+    """The collective that the output names by its program; None where it names none, or several."""
+    found = {NAMES[name] for line in lines for name in _PROGRAM.findall(line)}
+    return found.pop() if len(found) == 1 else None
+
+
+def named_by_file(file_name: str) -> CollectiveOp | None:
+    """The collective in the name of a file, e.g. `h100_allreduce.txt`."""
+    text = file_name.lower().replace("-", "_")
+    return next((op for word, op in NAMES.items() if word in text), None)
+
+
+def possible(rows: Sequence[Row]) -> set[CollectiveOp]:
+    """The collectives whose columns look like those of `rows`."""
+    reduces = any(row.redop not in (None, "none") for row in rows)
+    has_root = any(row.root is not None and row.root >= 0 for row in rows)
+    spread = _ranks_by_count(rows)
+    if spread is None:
+        if has_root:
+            return {CollectiveOp.REDUCE} if reduces else {CollectiveOp.BROADCAST}
+        return {CollectiveOp.ALL_REDUCE} if reduces else {CollectiveOp.SEND_RECV}
+    if has_root:
+        return {CollectiveOp.GATHER, CollectiveOp.SCATTER}
+    return {CollectiveOp.REDUCE_SCATTER} if reduces else {CollectiveOp.ALL_GATHER, CollectiveOp.ALL_TO_ALL}
+
+
+def num_ranks(rows: Sequence[Row], op: CollectiveOp) -> tuple[int, int] | None:
+    """The fewest and the most ranks that the figures of `rows` allow; None where they say nothing."""
+    spread = _ranks_by_count(rows)
+    if spread is not None:
+        return spread, spread
+    if op is not CollectiveOp.ALL_REDUCE:
+        return None
+    # 2 (n - 1) / n = busbw / algbw, each rounded: from every row an interval of 1 / n, and what is common to them.
+    low, high = 0.0, 0.5
+    for row in rows:
+        for group in row.groups:
+            if group.algbw_gb_per_s < _MIN_GB_PER_S:
+                continue
+            least = (group.busbw_gb_per_s - _ROUNDING) / (group.algbw_gb_per_s + _ROUNDING)
+            most = (group.busbw_gb_per_s + _ROUNDING) / (group.algbw_gb_per_s - _ROUNDING)
+            low, high = max(low, 1 - most / 2), min(high, 1 - least / 2)
+    if not 0 < low <= high:
+        return None
+    fewest, most_ranks = math.ceil(1 / high), math.floor(1 / low)
+    return (fewest, most_ranks) if fewest <= most_ranks else None
+
+
+def _ranks_by_count(rows: Sequence[Row]) -> int | None:
+    """size / (count x bytes of an element): the ranks over which the tensor is spread; None where it is whole."""
+    ratios = {row.size_bytes / (row.count * BYTES_OF_TYPE[row.data_type]) for row in rows if row.count > 0}
+    if len(ratios) != 1:
+        return None
+    ratio = ratios.pop()
+    return int(ratio) if ratio.is_integer() and ratio > 1 else None

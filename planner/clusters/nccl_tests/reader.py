@@ -1,0 +1,175 @@
+"""Reads one output of nccl-tests into a `CollectiveTable`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from costmodel.errors import BadInputError
+from costmodel.spec.collective_table import CollectiveOp, CollectivePoint, CollectiveTable
+from planner.clusters.nccl_tests import inference
+from planner.clusters.nccl_tests.rows import Row, read_rows
+from planner.clusters.text_output import lines_of
+
+MAX_ROWS = 10_000
+MAX_RANKS = 10**6
+MAX_TIME_US = 1e12
+MAX_GB_PER_S = 1e6
+
+_RANK = re.compile(r"#\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.+)$")
+_FAILURE = re.compile(r"Test (?:NCCL|CUDA) failure.*|Test failure.*|.*: Test .* failure .*")
+_OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*(\d+)\s*(\w*)")
+_HEADER = re.compile(r"\bsize\s+count\s+type\b.*\btime\s+algbw\s+busbw\b")
+
+
+def looks_like(text: str) -> bool:
+    """Whether some line of `text` is a header or a row of results."""
+    lines = lines_of(text)
+    return any(_HEADER.search(line) for line in lines) or any(isinstance(row, Row) for row in read_rows(lines))
+
+
+def read(text: str, where: str, file_name: str = "") -> CollectiveTable:
+    """The results in `text`; `file_name` names the collective where nothing else does.
+
+    Rows that cannot be read, wrong results and what had to be inferred are named in `warnings`. Raises BadInputError
+    where there is no result, or where the columns contradict the collective that is named.
+    """
+    lines = lines_of(text)
+    warnings: list[str] = []
+    rows = _rows(lines, where, warnings)
+    collective = _collective(lines, rows, where, PurePath(file_name).name, warnings)
+    ranks = {int(found[1][:9]): found for line in lines if (found := _RANK.search(line))}
+    hosts = {found[2] for found in ranks.values()}
+    return CollectiveTable(
+        collective=collective,
+        num_ranks=_num_ranks(len(ranks), rows, collective, where, warnings),
+        devices=tuple(dict.fromkeys(found[3].strip() for found in ranks.values())),
+        num_nodes=len(hosts) if len(hosts) > 1 else None,
+        samples=tuple(_point(row) for row in rows),
+        warnings=(*warnings, *_doubts(lines, rows)),
+    )
+
+
+def _rows(lines: list[str], where: str, warnings: list[str]) -> list[Row]:
+    found = list(read_rows(lines))
+    rows = [row for row in found if isinstance(row, Row)]
+    unread = [row for row in found if isinstance(row, str)]
+    if len(rows) > MAX_ROWS:
+        raise BadInputError(f"{where}: has {len(rows)} rows of results, but at most {MAX_ROWS} are read")
+    if not rows:
+        failure = next((match[0] for line in lines if (match := _FAILURE.search(line))), None)
+        said = f"; it says {failure.strip()[:120]!r}" if failure else ""
+        raise BadInputError(f"{where}: holds no results of nccl-tests{said}; give the whole output of a run")
+    if unread:
+        warnings.append(
+            f"rows that are cut off or cannot be read are left out ({len(unread)}), e.g. {unread[0][:80]!r}"
+        )
+    absurd = next((row for row in rows if not _is_sane(row)), None)
+    if absurd is not None:
+        raise BadInputError(
+            f"{where}: the row of {absurd.size_bytes} bytes holds a time or bandwidth that no device has; see whether "
+            "its columns are those of nccl-tests"
+        )
+    return rows
+
+
+def _is_sane(row: Row) -> bool:
+    return all(
+        group.time_us <= MAX_TIME_US and max(group.algbw_gb_per_s, group.busbw_gb_per_s) <= MAX_GB_PER_S
+        for group in row.groups
+    )
+
+
+def _collective(lines: list[str], rows: Sequence[Row], where: str, file_name: str, warnings: list[str]) -> CollectiveOp:
+    named, by_file, possible = inference.named_in(lines), inference.named_by_file(file_name), inference.possible(rows)
+    if named is not None:
+        if named not in possible and not _is_tiny(rows):
+            warnings.append(f"the output names {named.value}, but its columns are those of {_either(possible)}")
+        return named
+    if by_file in possible:
+        if len(possible) > 1:
+            warnings.append(f"the columns fit {_either(possible)}; the file's name says {by_file.value}")
+        return by_file
+    if len(possible) == 1:
+        (only,) = possible
+        return only
+    # An all-to-all in place has nothing to check itself against, so its second check did not run.
+    in_place = [row.groups[1].num_wrong for row in rows if len(row.groups) > 1]
+    out_of_place = [row.groups[0].num_wrong for row in rows]
+    unchecked = in_place and all(wrong is None for wrong in in_place) and None not in out_of_place
+    if CollectiveOp.ALL_TO_ALL in possible:
+        found = CollectiveOp.ALL_TO_ALL if unchecked else CollectiveOp.ALL_GATHER
+        warnings.append(f"nothing names the collective; its columns fit {_either(possible)}; read as {found.value}")
+        return found
+    raise BadInputError(
+        f"{where}: nothing says whether it is {_either(possible)}; name the file after it, e.g. gather.txt"
+    )
+
+
+def _is_tiny(rows: Sequence[Row]) -> bool:
+    """Whether no row has an element, so that the columns say nothing."""
+    return all(row.count == 0 for row in rows)
+
+
+def _either(ops: set[CollectiveOp]) -> str:
+    return " or ".join(sorted(op.value for op in ops))
+
+
+def _num_ranks(num_listed: int, rows: Sequence[Row], op: CollectiveOp, where: str, warnings: list[str]) -> int | None:
+    bounds = inference.num_ranks(rows, op)
+    if num_listed:
+        if bounds is not None and not bounds[0] <= num_listed <= bounds[1]:
+            warnings.append(f"it lists {num_listed} ranks, but its figures are those of {_span(bounds)}")
+        return num_listed
+    if bounds is None:
+        warnings.append("it does not list its ranks, and its figures do not say how many there are")
+        return None
+    if bounds[0] > MAX_RANKS:
+        raise BadInputError(f"{where}: its figures are those of {_span(bounds)} ranks, but there is no such cluster")
+    if bounds[0] < bounds[1]:
+        warnings.append(f"it does not list its ranks; by its figures there are {_span(bounds)}")
+        return None
+    warnings.append(f"it does not list its ranks; by its figures there are {bounds[0]}")
+    return bounds[0]
+
+
+def _span(bounds: tuple[int, int]) -> str:
+    return str(bounds[0]) if bounds[0] == bounds[1] else f"{bounds[0]} to {bounds[1]}"
+
+
+def _point(row: Row) -> CollectivePoint:
+    first = row.groups[0]
+    checks = [group.num_wrong for group in row.groups if group.num_wrong is not None]
+    return CollectivePoint(
+        bytes=row.size_bytes,
+        time_s=first.time_us / 1e6,
+        busbw_bytes_per_s=first.busbw_gb_per_s * 1e9,
+        in_place_time_s=row.groups[1].time_us / 1e6 if len(row.groups) > 1 else None,
+        num_wrong=max(checks, default=None),
+    )
+
+
+def _doubts(lines: list[str], rows: Sequence[Row]) -> list[str]:
+    warnings = []
+    points = [_point(row) for row in rows]
+    wrong = [point.bytes for point in points if point.num_wrong]
+    if wrong:
+        warnings.append(f"results were wrong at {_sizes(wrong)}; these times enter no fit")
+    idle = [point.bytes for point in points if not point.num_wrong and not point.enters_fit]
+    if idle:
+        warnings.append(f"rows with a size or a bandwidth of 0 enter no fit ({len(idle)}): {_sizes(idle)}")
+    for line in lines:
+        found = _OUT_OF_BOUNDS.search(line)
+        if found is not None and int(found[1]) > 0:
+            warnings.append(f"nccl-tests itself counts {found[1]} values out of bounds")
+        failure = _FAILURE.search(line)
+        if failure is not None:
+            warnings.append(f"the run failed: {failure[0].strip()[:120]!r}")
+            break
+    return warnings
+
+
+def _sizes(sizes: list[int]) -> str:
+    some = ", ".join(str(size) for size in dict.fromkeys(sizes[:6]))
+    return f"{some} and more bytes" if len(sizes) > 6 else f"{some} bytes"
