@@ -30,6 +30,11 @@ FUSED: tuple[tuple[str, str, Callable[[Kind], bool]], ...] = (
         lambda part: isinstance(part, GatedDeltaNet | KimiDeltaAttention | LightningAttention),
     ),
     (
+        "Layers of attention to keys that an index picks",
+        "FlashMLA",
+        lambda part: isinstance(part, LatentAttention) and part.index_topk is not None,
+    ),
+    (
         "Linear biases of attention",
         "ALiBi in flash-attn",
         lambda part: isinstance(part, Attention) and part.linear_biases,

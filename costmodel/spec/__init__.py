@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Moe,
         Norm,
         QkNorm,
+        ScoreBias,
         Stem,
         Traced,
     )
@@ -116,6 +117,7 @@ __all__ = [
     "Recompute",
     "RefusedPlan",
     "Schedule",
+    "ScoreBias",
     "Sensitivity",
     "ShardingSample",
     "SoftwareStack",
@@ -137,7 +139,7 @@ _HOMES = {
     "layers": (
         "Activation Attention Block Dense Embedding FeedForward Filter FinalNorm GatedDeltaNet Head "
         "KimiDeltaAttention Kind LatentAttention Layer LightningAttention Mamba Mamba2 Mixer Mlp "
-        "Moe Norm QkNorm Stem Traced"
+        "Moe Norm QkNorm ScoreBias Stem Traced"
     ),
     "measurement": "Measurement",
     "model": "LayerRun ModelSpec Part",

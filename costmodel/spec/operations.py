@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,9 @@ class Gemm:
     n: int
     k: int
     count: int = 1
+    num_gradients: int = 2
+    """Products of the backward pass: one where the input needs no gradient, none where the weight needs none
+    either."""
 
     @property
     def flop(self) -> float:
@@ -38,6 +42,7 @@ class GroupedGemm:
     n: int
     k: int
     groups: int
+    num_gradients: ClassVar[int] = 2
 
     @property
     def flop(self) -> float:
@@ -59,6 +64,7 @@ class DotProductAttention:
     num_keys: int
     num_heads: int
     num_kv_heads: int
+    """Heads share keys and values in groups. That saves no FLOP, but a kernel that is timed has as many."""
     head_dim: int
     value_dim: int
     causal: bool = True
@@ -66,14 +72,19 @@ class DotProductAttention:
     """How many tokens a query sees, itself included; None where it sees all (before it, if causal)."""
     chunked: bool = False
     """Whether the window is a fixed chunk of the sequence instead of sliding with the query."""
+    reads_mask: bool = False
+    """Whether numbers out of memory are added to the scores: a kernel that takes them skips no hidden pair."""
+    num_gradients: int = 2
+    """Products of the backward pass for each of the forward pass, apart from scores that a fused kernel computes
+    again; none where no gradient is asked for."""
 
     @property
     def num_pairs(self) -> float:
         """Pairs of query and key that meet in one sequence; a causal triangle counts as half of its square."""
+        if self.chunked and self.window is not None:
+            full, rest = divmod(self.num_queries, self.window)
+            return (full * self.window**2 + rest**2) / (2 if self.causal else 1)
         seen = 2 * self.num_keys if self.window is None else self.window
-        if self.chunked:
-            seen = min(seen, self.num_keys)
-            return self.num_queries * seen / (2 if self.causal else 1)
         if self.causal:
             seen = min(seen, self.num_keys)
             return self.num_queries * seen - seen**2 / 2
@@ -88,8 +99,13 @@ class DotProductAttention:
 
     @property
     def full_flop(self) -> float:
-        """FLOP of the forward pass where every query meets every key: what a kernel without a mask does."""
+        """FLOP of the forward pass where every query meets every key, whatever is hidden."""
         return 2.0 * self.batch * self.num_heads * self.num_queries * self.num_keys * (self.head_dim + self.value_dim)
+
+    @property
+    def kernel_flop(self) -> float:
+        """FLOP that a fused kernel does in the forward pass: of the pairs that meet, or of all if it reads a mask."""
+        return self.full_flop if self.reads_mask else self.flop
 
 
 @dataclass(frozen=True)
@@ -100,6 +116,7 @@ class Scan:
     """Of the forward pass."""
     moved_values: float
     """Numbers read and written once in the forward pass."""
+    num_gradients: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)
@@ -108,6 +125,7 @@ class Convolution:
 
     flop: float
     moved_values: float
+    num_gradients: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)
@@ -121,11 +139,9 @@ class Elementwise:
     backward_values: float
     fp32_values_forward: float = 0.0
     fp32_values_backward: float = 0.0
-
-    @property
-    def flop(self) -> float:
-        """Not counted: model FLOP are those of multiplications (arXiv 2204.02311, appendix B)."""
-        return 0.0
+    flop: ClassVar[float] = 0.0
+    """Not counted: model FLOP are those of multiplications (arXiv 2204.02311, appendix B)."""
+    num_gradients: ClassVar[int] = 0
 
 
 Multiplication = Gemm | GroupedGemm

@@ -14,8 +14,14 @@ BACKWARD_RATIO = 2.5 / 0.8
 
 
 def price(view: LayerView) -> PassPrice:
-    """Forward: FLOP of the pairs that meet (a causal half), over the share of the peak that the kernel reaches."""
+    """Forward: FLOP of the pairs that the kernel computes (a causal half, or all under a mask that it is fed), over the
+    share of the peak that it reaches."""
     workload, device = view.setting.workload, view.setting.cluster.device
     rate = device.peak_flop_per_s[workload.precision] * device.attention_efficiency_frac
-    forward_s = sum(op.flop for op in view.operations if isinstance(op, DotProductAttention)) / rate
-    return PassPrice(TERM, forward_s, BACKWARD_RATIO * forward_s, Source.worst(Source.FITTED, device.source))
+    forward_flop = backward_flop = 0.0
+    for op in view.operations:
+        if isinstance(op, DotProductAttention):
+            forward_flop += op.kernel_flop
+            backward_flop += op.kernel_flop if op.num_gradients else 0.0
+    source = Source.worst(Source.FITTED, device.source)
+    return PassPrice(TERM, forward_flop / rate, BACKWARD_RATIO * (backward_flop / rate), source)

@@ -18,7 +18,7 @@ BANDWIDTH_FRAC = 0.85
 
 
 def price(view: LayerView) -> PassPrice:
-    """Forward: max(2mnk / (peak x efficiency), moved bytes / bandwidth) per GEMM; backward: twice that.
+    """Forward: max(2mnk / (peak x efficiency), moved bytes / bandwidth) per GEMM; backward: that for each gradient.
 
     A repetition that stops early leaves out the last GEMM of a block where backward does not need its result.
     """
@@ -26,14 +26,15 @@ def price(view: LayerView) -> PassPrice:
     rate = device.peak_flop_per_s[workload.precision] * device.gemm_efficiency_frac
     if device.source is not Source.MEASURED:
         rate *= TRAINING_FRAC
-    forward_s = last_s = 0.0
+    forward_s = backward_s = last_s = 0.0
     for op in view.operations:
         if isinstance(op, Multiplication):
             memory_s = op.moved_values * workload.precision.bytes / (device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC)
             last_s = max(op.flop / rate, memory_s)
             forward_s += last_s
+            backward_s += op.num_gradients * last_s
     repeated_s = forward_s - last_s if stops_early(view) else None
-    return PassPrice(TERM, forward_s, 2 * forward_s, Source.worst(Source.FITTED, device.source), repeated_s)
+    return PassPrice(TERM, forward_s, backward_s, Source.worst(Source.FITTED, device.source), repeated_s)
 
 
 def stops_early(view: LayerView) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, setting, stack, view, workload
 
-from costmodel.spec import Moe, Precision, Source
+from costmodel.spec import Filter, LatentAttention, Moe, Precision, ScoreBias, Source, Stem
 from costmodel.terms import attention, elementwise, gemm, host, tp_collectives
 from tests.samples.blocks import with_sizes
 
@@ -73,6 +73,42 @@ def test_attention_grows_with_the_square_of_the_sequence():
     assert attention.price(view(BLOCK, setting(workload=workload(seq_len=8)))).forward_s == pytest.approx(4 * once)
     assert attention.price(view(BLOCK, micro_batch=2)).forward_s == pytest.approx(2 * once)
     assert attention.price(view(EMBEDDING)).forward_s == 0
+
+
+@pytest.mark.parametrize(("bias", "backward"), [(ScoreBias.LEARNED, 2), (ScoreBias.ZEROS_OF_EARLIER, 1)])
+def test_biases_of_scores_are_read_and_keep_the_kernel_from_skipping_pairs(bias: ScoreBias, backward: int):
+    # All 16 pairs instead of 8: 512 FLOP at 5e5 per second. A table of 2 heads x 16 pairs x 2 bytes for each sequence
+    # is read forward and backward, and of learned ones the gradient written: 64 bytes each at 1e6 per second.
+    block, plain = with_sizes(BLOCK, score_bias=bias), view(BLOCK)
+    assert attention.price(view(block)).forward_s == pytest.approx(1.024 * ms)
+    assert attention.price(view(block)).backward_s == pytest.approx(1.024 * ms * 2.5 / 0.8)
+    extra = elementwise.price(view(block)).forward_s - elementwise.price(plain).forward_s
+    assert extra == pytest.approx(0.064 * ms)
+    extra = elementwise.price(view(block)).backward_s - elementwise.price(plain).backward_s
+    assert extra == pytest.approx(backward * 0.064 * ms)
+    both = elementwise.price(view(block, micro_batch=2)).forward_s
+    assert both == pytest.approx(2 * elementwise.price(view(block)).forward_s)
+
+
+def test_what_picks_keys_has_no_backward_pass():
+    # 4 tokens. Scores of one head of 4 + 1 for half of 16 pairs: 80 FLOP at 5e5; queries 8 x 4 and key and weight
+    # 8 x (4 + 1): 2 x 4 x 72 = 576 FLOP at 1e6; 8 scores written and read in 4 bytes: 64 bytes at 1e6.
+    plain = LatentAttention(
+        hidden=8, num_heads=2, kv_lora_rank=4, qk_nope_head_dim=2, qk_rope_head_dim=2, v_head_dim=4, index_topk=4
+    )
+    index = plain.model_copy(update={"index_heads": 1, "index_head_dim": 4})
+    for term, forward_s in ((attention, 80 / 5e5), (gemm, 0.576 * ms), (elementwise, 0.064 * ms)):
+        with_index, without = (term.price(view(BLOCK.model_copy(update={"mixer": mixer}))) for mixer in (index, plain))
+        assert with_index.forward_s - without.forward_s == pytest.approx(forward_s)
+        assert with_index.backward_s == pytest.approx(without.backward_s)
+
+
+def test_pixels_need_no_gradient():
+    # 4 tokens. 12 numbers into 8 and 8 into 8: 768 and 512 FLOP at 1e6 per second. Backward the second one has both
+    # gradients, the first one that of its weight.
+    stem = Stem(hidden=8, filters=(Filter(fan_in=12, out=8), Filter(fan_in=8, out=8)))
+    price = gemm.price(view(stem))
+    assert (price.forward_s, price.backward_s) == pytest.approx((1.280 * ms, (768 + 2 * 512) * 1e-6))
 
 
 def test_elementwise_of_a_block():

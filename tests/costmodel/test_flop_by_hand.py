@@ -8,6 +8,7 @@ from __future__ import annotations
 from costmodel.spec import GatedDeltaNet, LatentAttention, LightningAttention, Mamba, Mamba2, Mlp, Moe
 from costmodel.spec.layers import Kind
 from costmodel.spec.operations import Convolution, DotProductAttention, Gemm, GroupedGemm, Scan
+from costmodel.stacks import NATIVE_CUDA
 
 BATCH, SEQ_LEN, HIDDEN = 2, 16, 8
 TOKENS = BATCH * SEQ_LEN
@@ -68,12 +69,18 @@ def test_latent_attention_with_an_indexer() -> None:
         index_topk=4,
     )
     plain = attention.model_copy(update={"index_heads": 0, "index_head_dim": 0, "index_topk": None})
-    # Queries 5 x 2 x 3, key and weights 8 x (3 + 2) for each token; every pair scored by two heads of 3, without
-    # leaving out the half that a causal mask hides.
-    extra = 2 * TOKENS * (30 + 40) + 2 * BATCH * 2 * 256 * 3
-    assert flop(attention, Gemm) - flop(plain, Gemm) == extra
-    # Each query then meets 4 keys, the first ones fewer: 16 x 4 - 4 x 4 / 2.
-    assert flop(attention, DotProductAttention) == 2 * BATCH * 3 * (64 - 8) * (6 + 7)
+    # Queries 5 x 2 x 3, key and weights 8 x (3 + 2) for each token.
+    assert flop(attention, Gemm) - flop(plain, Gemm) == 2 * TOKENS * (30 + 40)
+    # Half of 16 x 16 pairs scored by two heads of 3 and added up with a weight each. Of attention each query meets 4
+    # keys, the first ones fewer: 16 x 4 - 4 x 4 / 2.
+    scores, met = 2 * BATCH * 2 * (256 / 2) * (3 + 1), 2 * BATCH * 3 * (64 - 8) * (6 + 7)
+    assert flop(attention, DotProductAttention) == scores + met
+    # The class scores all pairs and hides half of them afterwards.
+    indexing = [op for op in attention.operations(BATCH, SEQ_LEN) if op.num_gradients == 0]
+    assert sum(op.full_flop for op in indexing if isinstance(op, DotProductAttention)) == 2 * scores
+    # It picks without gradients: nothing of it runs backward, and nothing is kept.
+    assert [type(op) for op in indexing if op.flop] == [Gemm, Gemm, DotProductAttention]
+    assert attention.saved(BATCH, SEQ_LEN, 1, NATIVE_CUDA) == plain.saved(BATCH, SEQ_LEN, 1, NATIVE_CUDA)
 
 
 def test_mamba() -> None:

@@ -6,7 +6,7 @@ import pytest
 from costmodel_samples import model, workload
 
 from costmodel.model_flop import model_flop_per_step
-from costmodel.spec import Embedding, Head, LayerRun, Part
+from costmodel.spec import Embedding, Filter, Head, LayerRun, Part, Stem
 from tests.samples.blocks import dense_block
 
 
@@ -14,6 +14,14 @@ def test_model_flop_of_the_sample():
     # A sequence of 4 tokens: each block 4,608 in GEMMs and 256 in attention, the head 640: 2 x 4,864 + 640 = 10,368;
     # three times that with backward, for 5 sequences.
     assert model_flop_per_step(model(num_blocks=2), workload(global_batch=5)) == 3 * 10368 * 5
+
+
+def test_what_needs_no_gradient_has_no_backward_flop():
+    # A tower of 2 patches: 12 numbers into 8 make 2 x 2 x 12 x 8 = 384 FLOP, and as many again for the gradient of the
+    # weight; pixels need none.
+    stem = LayerRun(part=Part.VISION, layer=Stem(hidden=8, filters=(Filter(fan_in=12, out=8),)), num_tokens=2)
+    seeing = model(runs=(stem, *model(num_blocks=2).runs))
+    assert model_flop_per_step(seeing, workload()) == 3 * 10368 + 2 * 384
 
 
 def test_six_flop_a_token_and_parameter_where_matrices_dominate():

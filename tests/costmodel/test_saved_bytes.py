@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from costmodel_samples import BLOCK, EMBEDDING, HEAD, layer_sample, profile, setting, stack, view, workload
 
-from costmodel.spec import Activation, Block, Norm, Precision, QkNorm, Source
+from costmodel.spec import Activation, Block, Norm, Precision, QkNorm, ScoreBias, Source
 from costmodel.stacks import NATIVE_CUDA
 from costmodel.terms.saved_bytes import input_bytes, saved
 from tests.samples.blocks import dense_block, with_sizes
@@ -141,3 +141,19 @@ def test_a_measurement_of_another_shard_or_shape_says_nothing():
     wider = with_sizes(BLOCK, ffn_hidden=32)
     assert saved(view(wider, here)) == saved(view(wider))
     assert saved(view(BLOCK, here, tp=2)) == saved(view(BLOCK, tp=2))
+
+
+@pytest.mark.parametrize(
+    ("bias", "extra"),
+    [
+        # 2 heads x 4 x 4 pairs x 2 bytes.
+        ({"score_bias": ScoreBias.ZEROS}, 64),
+        ({"score_bias": ScoreBias.ZEROS_OF_EARLIER}, 0),
+        ({"score_bias": ScoreBias.LEARNED}, 64),
+        # The number of its row for each pair, in 8 bytes.
+        ({"score_bias": ScoreBias.LEARNED, "position_buckets": 32}, 64 + 128),
+    ],
+)
+def test_a_table_of_biases_is_kept_once_for_all_sequences(bias: dict[str, object], extra: int):
+    for micro_batch in (1, 3):
+        assert saved(view(with_mixer(**bias), micro_batch=micro_batch)).size_bytes == micro_batch * 960 + extra

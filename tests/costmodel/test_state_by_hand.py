@@ -64,6 +64,9 @@ def test_latent_attention() -> None:
         hidden=64, num_heads=8, kv_lora_rank=12, qk_nope_head_dim=16, qk_rope_head_dim=4, v_head_dim=16
     )
     assert latent.state_values(10) == 160
+    # An index compares with a key of 6 besides; a block that takes another's picks has none.
+    assert latent.model_copy(update={"index_heads": 2, "index_head_dim": 6, "index_topk": 4}).state_values(10) == 220
+    assert latent.model_copy(update={"index_heads": 0, "index_head_dim": 6, "index_topk": 4}).state_values(10) == 160
 
 
 MIXERS = (

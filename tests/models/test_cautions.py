@@ -14,6 +14,10 @@ from planner.models.read import load_model
         ("mamba-130m", "State-space layers are taken to run in fused kernels (mamba-ssm, causal-conv1d)"),
         ("mamba2-130m", "State-space layers"),
         ("qwen3-next-80b-a3b", "Layers of linear attention are taken to run in fused kernels (flash-linear-attention)"),
+        (
+            "deepseek-v3.2",
+            "Layers of attention to keys that an index picks are taken to run in fused kernels (FlashMLA)",
+        ),
         ("bloom-560m", "Linear biases of attention are taken to run in fused kernels"),
     ],
 )

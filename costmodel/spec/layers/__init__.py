@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from costmodel.spec.layers.activation import Activation
-from costmodel.spec.layers.attention import Attention, QkNorm
+from costmodel.spec.layers.attention import Attention, QkNorm, ScoreBias
 from costmodel.spec.layers.block import Block, FeedForward, Mixer
 from costmodel.spec.layers.dense import Dense
 from costmodel.spec.layers.embedding import Embedding
@@ -55,6 +55,7 @@ __all__ = [
     "Moe",
     "Norm",
     "QkNorm",
+    "ScoreBias",
     "Stem",
     "Traced",
 ]

@@ -27,6 +27,23 @@ class QkNorm(StrEnum):
     """One gain per dimension of all heads together (OLMo 2)."""
 
 
+class ScoreBias(StrEnum):
+    """Which table of numbers, one for each head and pair, is added to the scores."""
+
+    NONE = "none"
+    LEARNED = "learned"
+    """Out of a few learned numbers, of this block or of an earlier one; each block lays out a table of its own (T5)."""
+    ZEROS = "zeros"
+    """Nothing but zeros, which this block makes (cross-attention of T5)."""
+    ZEROS_OF_EARLIER = "zeros_of_earlier"
+    """The zeros that an earlier block made."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the table is this block's to keep."""
+        return self in (ScoreBias.LEARNED, ScoreBias.ZEROS)
+
+
 class Attention(Kind):
     """Projections to queries, keys and values, attention, output projection. Tensor parallel splits heads.
 
@@ -53,10 +70,9 @@ class Attention(Kind):
     """Whether the query projection also yields a gate on the output (Qwen 3.5)."""
     has_sinks: bool = False
     """Whether each head learns a logit that absorbs attention (gpt-oss)."""
+    score_bias: ScoreBias = ScoreBias.NONE
     position_buckets: int = Field(default=0, ge=0)
-    """Learned position biases per head (T5)."""
-    adds_position_bias: bool = False
-    """Whether biases that an earlier block learned are added to the scores here too, from a table of this block."""
+    """Numbers per head that this block learns for its `score_bias` (T5)."""
     linear_biases: bool = False
     """Whether scores fall linearly with distance (ALiBi, arXiv 2108.12409); kernels add that without a table."""
     value_is_key: bool = False
@@ -77,6 +93,8 @@ class Attention(Kind):
     def _check(self) -> Self:
         if self.num_heads % self.num_kv_heads:
             raise ValueError(f"num_heads {self.num_heads} is not a multiple of num_kv_heads {self.num_kv_heads}")
+        if self.position_buckets and self.score_bias is not ScoreBias.LEARNED:
+            raise ValueError(f"position_buckets is {self.position_buckets}, but score_bias {self.score_bias}")
         return self
 
     @property
@@ -134,10 +152,10 @@ class Attention(Kind):
         return split // tp + norm + self.hidden * self.output_bias + self.other_params
 
     def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
-        """Projections, attention, output projection; element-wise work moves queries, keys and values.
+        """Projections, attention, output projection; element-wise work moves queries, keys, values and score biases.
 
         Moved values as published runs support them: 4 (q + k + v) bytes per token forward and 6 backward, at two
-        bytes a value.
+        bytes a value. A kernel reads biases for every sequence in either pass, and writes their gradient.
         """
         tokens, source_len = batch * seq_len, self.source_len or seq_len
         key, value = self._projected_kv_widths
@@ -151,6 +169,10 @@ class Attention(Kind):
                 Gemm(batch * source_len, kv, self.source_hidden or self.hidden),
             )
         moved = tokens * query + batch * source_len * kv
+        bias = 0.0
+        if self.score_bias is not ScoreBias.NONE:
+            bias = float(batch * seq_len * source_len) * self.num_heads / tp
+        bias_gradient = bias if self.score_bias is ScoreBias.LEARNED else 0.0
         return (
             *gemms,
             DotProductAttention(
@@ -164,15 +186,16 @@ class Attention(Kind):
                 causal=self.causal,
                 window=self.window,
                 chunked=self.chunked,
+                reads_mask=self.score_bias is not ScoreBias.NONE,
             ),
-            Elementwise(forward_values=2.0 * moved, backward_values=3.0 * moved),
+            Elementwise(forward_values=2.0 * moved + bias, backward_values=3.0 * moved + bias + bias_gradient),
             Gemm(tokens, self.hidden, self.output_width // tp),
         )
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
         """Queries, keys and values as the attention meets them, the output of the heads, the gate after its sigmoid
-        and the gated output, what norms of queries and keys keep, and learned biases of the scores
-        with the numbers of their rows.
+        and the gated output, what norms of queries and keys keep, and biases of the scores, of learned ones also the
+        numbers of their rows.
 
         A fused kernel keeps no scores. Dropout counts as none. Keys and values of an earlier layer are kept there.
         """
@@ -183,7 +206,7 @@ class Attention(Kind):
         width = self.query_width + self.output_width + joint + gate
         # Of one sequence: the batch shares biases.
         pairs = seq_len * (self.source_len or seq_len)
-        bias = self.num_heads * pairs if self.position_buckets or self.adds_position_bias else 0
+        bias = self.num_heads * pairs if self.score_bias.is_kept else 0
         buckets = float(pairs) if self.position_buckets else 0.0
         kept = Saved(values=(tokens * width + source * (key + value) + bias) / tp, int64_values=buckets)
         if self.qk_norm is QkNorm.NONE:

@@ -16,6 +16,9 @@ class LatentAttention(Kind):
     """Down- and up-projections of queries (if `q_lora_rank`) and of keys with values; one rotary key for all heads.
 
     Tensor parallel splits heads, so the up-projections and the output; the down-projections are on every rank.
+
+    An indexer picks without gradients, as in transformers' classes: it has no backward pass and keeps nothing. A loss
+    of its own, by which DeepSeek trains it (arXiv 2512.02556), has no price.
     """
 
     kind: Literal["latent_attention"] = "latent_attention"
@@ -61,7 +64,8 @@ class LatentAttention(Kind):
     def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
         """As it is trained: keys and values are projected up and meet the queries head by head.
 
-        An indexer scores every pair; only the keys it picks enter the attention.
+        An indexer scores every pair that is not hidden, writes the scores and reads them to find the highest; only the
+        keys it picks enter the attention. On every tensor-parallel rank, since each needs all picks.
         """
         tokens, heads = batch * seq_len, self.num_heads // tp
         up_width = heads * (self.qk_nope_head_dim + self.v_head_dim)
@@ -77,12 +81,7 @@ class LatentAttention(Kind):
             ]
         operations += [Gemm(tokens, up_width, self.kv_lora_rank)]
         if self.index_heads:
-            width = self.index_heads * self.index_head_dim
-            operations += [
-                Gemm(tokens, width, self.q_lora_rank or self.hidden),
-                Gemm(tokens, self.index_head_dim + self.index_heads, self.hidden),
-                Gemm(seq_len, seq_len, self.index_head_dim, count=batch * self.index_heads),
-            ]
+            operations += self._index_operations(batch, seq_len)
         moved = tokens * (query_width + up_width + downs + (self.q_lora_rank or 0))
         return (
             *operations,
@@ -100,6 +99,26 @@ class LatentAttention(Kind):
             Gemm(tokens, self.hidden, heads * self.v_head_dim),
         )
 
+    def _index_operations(self, batch: int, seq_len: int) -> tuple[Operation, ...]:
+        """Queries, one key for all heads, a weight for each; scores of pairs, added up over heads by those weights."""
+        tokens = batch * seq_len
+        scores = DotProductAttention(
+            batch=batch,
+            num_queries=seq_len,
+            num_keys=seq_len,
+            num_heads=self.index_heads,
+            num_kv_heads=1,
+            head_dim=self.index_head_dim,
+            value_dim=1,
+            num_gradients=0,
+        )
+        return (
+            Gemm(tokens, self.index_heads * self.index_head_dim, self.q_lora_rank or self.hidden, num_gradients=0),
+            Gemm(tokens, self.index_head_dim + self.index_heads, self.hidden, num_gradients=0),
+            scores,
+            Elementwise(forward_values=0.0, backward_values=0.0, fp32_values_forward=2.0 * batch * scores.num_pairs),
+        )
+
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
         """What the norms of the latents keep and yield, queries, keys, values and the output of every head.
 
@@ -108,13 +127,13 @@ class LatentAttention(Kind):
         tokens = batch * seq_len
         latents = (self.q_lora_rank or 0) + self.kv_lora_rank
         heads = self.num_heads * (2 * self.qk_head_dim + self.qk_nope_head_dim + 2 * self.v_head_dim)
-        index = self.index_heads * self.index_head_dim + self.index_head_dim + self.index_heads
-        whole = latents + self.qk_rope_head_dim + (index if self.index_heads else 0)
+        whole = latents + self.qk_rope_head_dim
         return Norm.RMS.saved(float(tokens * latents), stack) + Saved(values=tokens * (whole + heads / tp))
 
     def state_values(self, seq_len: int) -> int:
-        """The latent and the rotary key of each token."""
-        return seq_len * (self.kv_lora_rank + self.qk_rope_head_dim)
+        """The latent and the rotary key of each token, and what the indexer compares with."""
+        index = self.index_head_dim if self.index_heads else 0
+        return seq_len * (self.kv_lora_rank + self.qk_rope_head_dim + index)
 
     def splits(self) -> tuple[Split, ...]:
         """Heads."""

@@ -48,11 +48,15 @@ class Stem(Kind):
         return sum(one.num_params for one in self.filters) + tables + norm + self.other_params
 
     def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
-        """Each convolution is a multiplication of its unfolded input."""
+        """Each convolution is a multiplication of its unfolded input. Pixels and frames, which the first one reads,
+        need no gradient."""
         tokens = batch * max(1, seq_len - self.num_extra_tokens)
         moved = batch * seq_len * self.hidden
         return (
-            *(Gemm(tokens * one.outputs_per_token, one.out, one.fan_in) for one in self.filters),
+            *(
+                Gemm(tokens * one.outputs_per_token, one.out, one.fan_in, num_gradients=1 if place == 0 else 2)
+                for place, one in enumerate(self.filters)
+            ),
             Elementwise(forward_values=4.0 * moved, backward_values=6.0 * moved),
         )
 

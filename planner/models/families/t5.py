@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from costmodel.spec import Activation, Attention, Block, Embedding, FinalNorm, Head, Mlp, Norm, Part
+from costmodel.spec import Activation, Attention, Block, Embedding, FinalNorm, Head, Mlp, Norm, Part, ScoreBias
 from planner.models.config import Config, shown
 from planner.models.families.checks import PARAMETER_FREE, WRITTEN_OUT
 from planner.models.families.encoder_parts import ENCODER_READS_AS_MANY, dense, labels, square
@@ -21,6 +21,8 @@ DECODER_LAYERS = layers("num_decoder_layers", default=ENCODER_LAYERS)
 BUCKETS = Size("relative_attention_num_buckets", default=32)
 BUCKETS_IN_FIRST = Computed(lambda config, layer: 0 if layer else BUCKETS.read(config, layer))
 """The first block of a stack learns the biases, the others use them again."""
+ZEROS_IN_FIRST = Computed(lambda _, layer: ScoreBias.ZEROS_OF_EARLIER if layer else ScoreBias.ZEROS)
+"""Cross-attention has none to learn, but the classes add zeros, which they hand on from block to block with them."""
 
 
 NORM = Norm.RMS_GAIN_IN_FP32
@@ -73,21 +75,27 @@ def _final_norm(where: Part) -> One:
     return One(where, part(FinalNorm, hidden=HIDDEN, norm=NORM))
 
 
-def _families(model_type: str, prefix: str, proj: str, buckets: Computed | Size) -> tuple[Family, ...]:
+def _families(
+    model_type: str,
+    prefix: str,
+    proj: str,
+    buckets: Computed | Size = BUCKETS_IN_FIRST,
+    zeros: Computed | ScoreBias = ZEROS_IN_FIRST,
+) -> tuple[Family, ...]:
     """All classes of one model_type. `proj` is its feed_forward_proj where none is given."""
     mlp = part(Mlp, hidden=HIDDEN, ffn_hidden=width("d_ff"), gated=_gated(proj), activation=_activation(proj))
     encoder_block = part(
         Block,
         hidden=HIDDEN,
-        mixer=_attention(causal=False, position_buckets=buckets, adds_position_bias=True),
+        mixer=_attention(causal=False, position_buckets=buckets, score_bias=ScoreBias.LEARNED),
         feed_forward=mlp,
         norm=NORM,
     )
     decoder_block = part(
         Block,
         hidden=HIDDEN,
-        mixer=_attention(position_buckets=buckets, adds_position_bias=True),
-        cross_attention=_attention(causal=False, source_hidden=HIDDEN),
+        mixer=_attention(position_buckets=buckets, score_bias=ScoreBias.LEARNED),
+        cross_attention=_attention(causal=False, source_hidden=HIDDEN, score_bias=zeros),
         feed_forward=mlp,
         norm=NORM,
         num_norms=3,
@@ -125,12 +133,12 @@ def _families(model_type: str, prefix: str, proj: str, buckets: Computed | Size)
     )
 
 
-T5 = _families("t5", "T5", "relu", BUCKETS_IN_FIRST)
+T5 = _families("t5", "T5", "relu")
 
 FAMILIES: tuple[Family, ...] = (
     *T5,
     # The name that the class for conditional generation bore before.
     replace(T5[0], architecture="T5WithLMHeadModel"),
-    *_families("mt5", "MT5", "gated-gelu", BUCKETS_IN_FIRST),
-    *_families("umt5", "UMT5", "gated-gelu", BUCKETS),
+    *_families("mt5", "MT5", "gated-gelu"),
+    *_families("umt5", "UMT5", "gated-gelu", BUCKETS, ScoreBias.ZEROS),
 )
