@@ -3,11 +3,11 @@ returned."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
 from costmodel.errors import BadInputError
 from costmodel.spec import ModelSpec, Part
@@ -19,6 +19,7 @@ from profiler.tracing.layers import has_unclear_experts, layer_runs
 from profiler.tracing.pieces import Params, Piece
 from profiler.tracing.recorder import MAX_CALLS, Recorder, TooManyCallsError, Work
 from profiler.tracing.stacks import Signature, signature
+from profiler.tracing.trainable import refuse_output, refuse_untrainable
 
 MAX_LAYERS = 1000
 MIN_LAYERS = 3
@@ -40,14 +41,7 @@ def trace_factory(factory: Factory) -> ModelSpec:
             f"{MAX_LAYERS:,}"
         )
     whole = nn.ModuleList(modules)
-    for name, parameter in whole.named_parameters():
-        if is_lazy(parameter):
-            raise BadInputError(
-                f"{where}: parameter {name.partition('.')[2]} of layer {name.partition('.')[0]} has no shape; say the "
-                "sizes of the layer where it is built"
-            )
-    if not any(parameter.numel() for parameter in whole.parameters()):
-        raise BadInputError(f"{where}: its layers have no parameters, so that there is nothing to train")
+    refuse_untrainable(modules, where)
     with quiet_torch(), fake_mode():
         to_fake(whole)
 
@@ -71,7 +65,8 @@ def trace_factory(factory: Factory) -> ModelSpec:
         Piece(_part(index, len(modules)), [module], (few[0], many[0]), few[1], params.take(module.parameters()))
         for index, (module, few, many) in enumerate(zip(modules, short, long, strict=True))
     ]
-    sizes = {weight.dtype.itemsize for weight in whole.parameters()} or {torch.get_default_dtype().itemsize}
+    # A head is as wide as what it reads.
+    pieces[-1].hidden = pieces[-2].hidden
     said = [
         f"Sized by tracing the {len(modules)} modules of {factory.text}; their layers cannot be split by tensor "
         "parallelism, nor run by planner."
@@ -81,9 +76,17 @@ def trace_factory(factory: Factory) -> ModelSpec:
     return ModelSpec(
         name=factory.text,
         architecture=factory.text,
-        runs=layer_runs(pieces, lengths, max(sizes)),
+        runs=layer_runs(pieces, lengths, _value_bytes(whole)),
         assumptions=tuple(said),
     )
+
+
+def _value_bytes(modules: nn.Module) -> int:
+    """Of the format that most weights have: also that of most activations, where a few norms keep another."""
+    counts: Counter[int] = Counter()
+    for weight in modules.parameters():
+        counts[weight.dtype.itemsize] += weight.numel()
+    return counts.most_common(1)[0][0]
 
 
 def _tokens(batch: int, seq_len: int) -> Tensor:
@@ -101,7 +104,7 @@ def _record(modules: nn.ModuleList, inputs: Tensor, max_calls: int, where: str) 
             if key not in twins:
                 given = inputs.detach().requires_grad_() if inputs.is_floating_point() else inputs
                 twins[key] = (
-                    _output(module, given, f"{where}: layer {index} ({type(module).__name__})"),
+                    _output(module, given, f"{where}: layer {index} ({type(module).__name__})", module is modules[-1]),
                     recorder.take(),
                 )
             inputs, work = twins[key]
@@ -109,12 +112,10 @@ def _record(modules: nn.ModuleList, inputs: Tensor, max_calls: int, where: str) 
         return recorded, recorder.num_calls
 
 
-def _output(module: Callable[[Tensor], object], inputs: Tensor, where: str) -> Tensor:
+def _output(module: Callable[[Tensor], object], inputs: Tensor, where: str, is_last: bool) -> Tensor:
     with users_code(where, f"its forward pass on a tensor of shape {list(inputs.shape)}"):
         output = module(inputs)
-    if not isinstance(output, Tensor):
-        raise BadInputError(f"{where}: returned a {type(output).__name__}, but must return one tensor")
-    return output
+    return refuse_output(output, where, is_last=is_last)
 
 
 def _part(index: int, num_layers: int) -> Part:

@@ -195,7 +195,7 @@ def test_a_known_family_loads_neither_torch_nor_transformers() -> None:
 @pytest.mark.parametrize(
     ("layers", "said"),
     [
-        ("[nn.Embedding(8, 4), nn.LazyLinear(4), nn.Linear(4, 8)]", "parameter weight of layer 1 has no shape"),
+        ("[nn.Embedding(8, 4), nn.LazyLinear(4), nn.Linear(4, 8)]", "weight of layer 1 (LazyLinear) has no shape"),
         ("[nn.ReLU(), nn.ReLU(), nn.ReLU()]", "no parameters, so that there is nothing to train"),
         ("leave()", "GeneratorExit"),
     ],

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from costmodel.errors import BadInputError
 from costmodel.spec import Embedding, Head, ModelSpec, Part, Traced
 from profiler.tracing import trace_factory
 from profiler.tracing.factory import Factory
 from profiler.tracing.fit import LOOPED, coefficients, lengths_within
 from profiler.tracing.stacks import signature, stacks
+
+Example = Callable[[int, int], Tensor]
+"""Makes the input of the first layer from batch and length."""
 
 HIDDEN, HEADS, FFN, VOCAB = 32, 4, 48, 96
 
@@ -72,12 +76,17 @@ def blocks(*layers: nn.Module) -> list[nn.Module]:
 class _Given(Factory):
     """A factory that is already imported."""
 
-    def __init__(self, layers: Sequence[nn.Module] | nn.Module) -> None:
+    def __init__(self, layers: Sequence[nn.Module] | nn.Module, example: Example | None) -> None:
         self.text, self.source, self._build = "tests:build", None, lambda: layers
+        self._example = example
+
+    def layers(self) -> tuple[tuple[nn.Module, ...], Example | None]:
+        layers, example = super().layers()
+        return layers, self._example or example
 
 
-def trace(layers: Sequence[nn.Module] | nn.Module) -> ModelSpec:
-    return trace_factory(_Given(layers))
+def trace(layers: Sequence[nn.Module] | nn.Module, example: Example | None = None) -> ModelSpec:
+    return trace_factory(_Given(layers, example))
 
 
 def traced(model: ModelSpec, index: int = 1) -> Traced:
@@ -181,6 +190,86 @@ def test_blocks_of_70b_width_need_no_memory() -> None:
         layers = [table, *(DecoderBlock(8192, 64, 28672) for _ in range(80)), head]
     # 80 x (2 x 2 x 8192 + 4 x 8192^2 + 3 x 8192 x 28672) + (2 x 8192 + 1) x 128256
     assert trace(layers).params_total == 80 * (32768 + 268435456 + 704643072) + 16385 * 128256
+
+
+class Holding(nn.Module):
+    """Multiplies by a weight that it was given, whatever its format."""
+
+    def __init__(self, weight: Tensor, *, as_buffer: bool = False) -> None:
+        super().__init__()
+        if as_buffer:
+            self.register_buffer("weight", weight)
+        else:
+            self.weight = nn.Parameter(weight, requires_grad=weight.is_floating_point() or weight.is_complex())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.weight.to(x.dtype)
+
+
+class Then(nn.Module):
+    """A projection, and what `change` makes of its output."""
+
+    def __init__(self, change: Callable[[Tensor], object]) -> None:
+        super().__init__()
+        self.project, self.change = nn.Linear(HIDDEN, HIDDEN), change
+
+    def forward(self, x: Tensor) -> object:
+        return self.change(self.project(x))
+
+
+def square(dtype: torch.dtype) -> Tensor:
+    return torch.zeros(HIDDEN, HIDDEN, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("layer", "said"),
+    [
+        (nn.Linear(HIDDEN, HIDDEN).requires_grad_(False), "parameter weight of layer 1 (Linear) is frozen"),
+        (Holding(square(torch.int8)), "parameter weight of layer 1 (Holding) is of int8, but weights are trained in"),
+        (Holding(square(torch.complex64)), "is of complex64, but weights are trained in float32, float16, bfloat16"),
+        (Holding(square(torch.float8_e4m3fn)), "is of float8_e4m3fn, but"),
+        (nn.Linear(HIDDEN, HIDDEN).double(), "is of float64, but"),
+        (Holding(square(torch.int32), as_buffer=True), "buffer weight of layer 1 (Holding) holds int32, as quantised"),
+        (Holding(torch.zeros(HIDDEN, 0)), "parameter weight of layer 1 (Holding) has shape [32, 0], which holds noth"),
+        (Then(lambda x: x[:0]), "layer 1 (Then): returned a tensor of shape [0, 16, 32], which holds nothing"),
+        (Then(lambda x: x.argmax(-1)), "returned int64, through which no gradient passes"),
+        (Then(lambda x: x.to(torch.complex64)), "returned complex64, through which no gradient passes"),
+        (Then(lambda x: x.detach()), "returned numbers that are cut off from its weights and input"),
+        (Then(lambda x: x.sum()), "returned a tensor of shape [], but the next layer needs at least batch and width"),
+    ],
+)
+def test_what_is_not_trained_like_the_rest_has_no_price(layer: nn.Module, said: str) -> None:
+    with pytest.raises(BadInputError) as caught:
+        trace(blocks(layer))
+    assert said in str(caught.value)
+
+
+def test_masks_and_positions_are_no_quantised_weights() -> None:
+    layer = DecoderBlock()
+    layer.register_buffer("mask", torch.ones(HIDDEN, HIDDEN, dtype=torch.bool))
+    layer.register_buffer("positions", torch.arange(HIDDEN)[None])
+    assert traced(trace(blocks(layer))).params == 8832
+
+
+def test_a_head_that_returns_its_loss_is_as_wide_as_what_it_reads() -> None:
+    class Loss(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.project = nn.Linear(HIDDEN, VOCAB)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return functional.cross_entropy(self.project(x).flatten(0, 1), torch.zeros(x.shape[1], dtype=torch.int64))
+
+    model = trace([nn.Linear(7, HIDDEN), DecoderBlock(), Loss()], lambda batch, seq_len: torch.zeros(batch, seq_len, 7))
+    assert traced(model, 2).hidden == HIDDEN
+    assert model.is_single_stream
+
+
+def test_a_norm_in_another_format_does_not_halve_what_the_others_keep() -> None:
+    layers = [layer.to(torch.bfloat16) for layer in blocks(nn.Linear(HIDDEN, HIDDEN), nn.Identity())]
+    plain = traced(trace(layers)).saved_values_per_token
+    layers[2] = nn.LayerNorm(HIDDEN)  # float32: 64 numbers beside 7,200 of bfloat16
+    assert traced(trace(layers)).saved_values_per_token == plain == HIDDEN
 
 
 @pytest.mark.parametrize(
