@@ -11,7 +11,7 @@ from costmodel.spec import Plan
 from planner.frameworks.framework import Framework
 from planner.search.candidates import Candidate, Queue
 from planner.search.deadline import Deadline, OutOfTime
-from planner.search.inner import MeshSearch, Priced
+from planner.search.inner import MAX_CUTS, MeshSearch, Priced
 
 Progress = Callable[[str], None]
 
@@ -52,9 +52,13 @@ def search(
     allow_tight: bool,
     num_shown: int,
     deadline: Deadline,
+    max_cuts: int = MAX_CUTS,
     on_progress: Progress | None = None,
 ) -> Outcome:
-    """The fastest plan, and good ones of other meshes up to `num_shown` in all, best first."""
+    """The fastest plan, and good ones of other meshes up to `num_shown` in all, best first.
+
+    `max_cuts` bounds the stage cuts that are simulated per mesh and recompute rule: the fewer, the wider the gap.
+    """
     best: dict[int, Found] = {}
 
     def cutoff_s() -> float:
@@ -78,7 +82,7 @@ def search(
         candidate = queue.pop()
         if candidate is None:
             continue
-        mesh_search = MeshSearch(framework, candidate, recompute, allow_tight, deadline)
+        mesh_search = MeshSearch(framework, candidate, recompute, allow_tight, deadline, max_cuts)
         try:
             priced = mesh_search.probe()
         except OutOfTime:

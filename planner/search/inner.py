@@ -55,6 +55,8 @@ class MeshSearch:
     recompute: str | None
     allow_tight: bool
     deadline: Deadline
+    max_cuts: int = MAX_CUTS
+    """Cuts simulated per recompute rule."""
     _tables: dict[int | None, StageTable] = field(default_factory=dict)
 
     @property
@@ -116,7 +118,7 @@ class MeshSearch:
         best: Priced | None = None
         best_s, bound_s = below_s, self.candidate.lower_bound_s
         tried: list[tuple[int, ...]] = []
-        while len(tried) < MAX_CUTS and not self.deadline.passed:
+        while len(tried) < self.max_cuts and not self.deadline.passed:
             try:
                 cut = best_cut(table, hop_s, best_s - overhead_s, tried, DETERMINISTIC_LIMIT)
             except OutOfTime:
