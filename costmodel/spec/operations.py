@@ -144,8 +144,27 @@ class Elementwise:
     num_gradients: ClassVar[int] = 0
 
 
+@dataclass(frozen=True)
+class AllReduce:
+    """Numbers that tensor-parallel ranks add up within a layer, and as many in backward; `fp32_values` in 4 bytes."""
+
+    values: float = 0.0
+    fp32_values: float = 0.0
+    flop: ClassVar[float] = 0.0
+    num_gradients: ClassVar[int] = 0
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Numbers of which each tensor-parallel rank has a slice and needs all; backward reduces and scatters gradients."""
+
+    values: float
+    flop: ClassVar[float] = 0.0
+    num_gradients: ClassVar[int] = 0
+
+
 Multiplication = Gemm | GroupedGemm
-Operation = Gemm | GroupedGemm | DotProductAttention | Scan | Convolution | Elementwise
+Operation = Gemm | GroupedGemm | DotProductAttention | Scan | Convolution | Elementwise | AllReduce | Gather
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from costmodel_samples import BLOCK, EMBEDDING, HEAD, layer_sample, profile, set
 from costmodel.spec import Activation, Block, Norm, Precision, QkNorm, ScoreBias, Source
 from costmodel.stacks import NATIVE_CUDA
 from costmodel.terms.saved_bytes import input_bytes, saved
-from tests.samples.blocks import dense_block, with_sizes
+from tests.samples.blocks import attention_of, dense_block, with_sizes
 
 LLAMA_70B = dense_block(hidden=8192, num_heads=64, num_kv_heads=8, head_dim=128, ffn_hidden=28672)
 
@@ -92,6 +92,20 @@ def test_tensor_ranks_share_everything_but_gathered_inputs():
     assert saved(view(block, tp=2)).size_bytes == 512
     # The two gathered inputs whole: 16 numbers instead of 8, 64 bytes more.
     assert saved(view(block, setting(stack=stack(gathered_input_saved=True)), tp=2)).size_bytes == 576
+
+
+def test_a_stream_that_is_gathered_is_kept_whole_where_the_stack_keeps_it():
+    # Two heads over 10 tokens of width 6. Queries, output and input 8 each for 4 tokens, keys and values 8 each for 10:
+    # 256 numbers of two bytes, half of them on either rank. Gathered: 16 numbers instead of 8 for each input of three,
+    # 192 bytes over the 4 tokens, and 10 x 6 numbers of the other stream, 120 bytes.
+    cross = attention_of(BLOCK).model_copy(
+        update={"num_kv_heads": 2, "causal": False, "source_hidden": 6, "source_len": 10}
+    )
+    block = with_sizes(BLOCK, num_kv_heads=2).model_copy(update={"cross_attention": cross})
+    gathering = setting(stack=stack(gathered_input_saved=True))
+    assert saved(view(block)).size_bytes == saved(view(block, gathering)).size_bytes == 1024 + 512
+    assert saved(view(block, tp=2)).size_bytes == 512 + 256
+    assert saved(view(block, gathering, tp=2)).size_bytes == 512 + 256 + 3 * 32 + 120
 
 
 def test_llama_70b_block_in_eager_pytorch():

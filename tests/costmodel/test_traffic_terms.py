@@ -7,9 +7,27 @@ from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, model, profile, s
 
 from costmodel.layer_price import price_layer
 from costmodel.price import Timed
-from costmodel.spec import ClusterSpec, DeviceKind, DispatchSample, OptimizerSample, ShardingSample, Source
+from costmodel.spec import (
+    Attention,
+    ClusterSpec,
+    Dense,
+    DeviceKind,
+    DispatchSample,
+    Filter,
+    FinalNorm,
+    LightningAttention,
+    Mamba,
+    Mixer,
+    Norm,
+    OptimizerSample,
+    QkNorm,
+    ShardingSample,
+    Source,
+    Stem,
+)
 from costmodel.terms import optimizer, sharding_copies, tensor_dispatch, tied_table, tp_collectives, zero_traffic
 from costmodel.terms.pipeline_transfer import transfer
+from tests.samples.blocks import attention_of
 
 ms = 1e-3
 
@@ -42,8 +60,55 @@ def test_tp_collectives_of_embedding_and_head():
     assert (head.forward_s, head.backward_s) == pytest.approx(((1.032 + 3 * 2.016) * ms, 1.032 * ms))
 
 
+def test_cross_attention_gathers_the_other_stream_and_scatters_its_gradient():
+    # Three half blocks: six collectives of 1.032 ms. The other stream: 10 tokens x 6 x 2 bytes = 120, 1 ms + 60 bytes.
+    block = BLOCK.model_copy(update={"cross_attention": to_another_stream()})
+    price = tp_collectives.price(view(block, tp=2))
+    assert (price.forward_s, price.backward_s) == pytest.approx(((6 * 1.032 + 1.060) * ms,) * 2)
+    kept = block.model_copy(update={"cross_attention": to_another_stream(reuses_kv=True)})
+    assert tp_collectives.price(view(kept, tp=2)).forward_s == pytest.approx(6 * 1.032 * ms)
+
+
+@pytest.mark.parametrize(
+    ("mixer", "size_bytes"),
+    [
+        # One sum in 4 bytes for queries and for keys of each of 4 tokens; of layer norms two. Norms of heads need none.
+        (attention_of(BLOCK).model_copy(update={"qk_norm": QkNorm.WIDTH}), 32),
+        (attention_of(BLOCK).model_copy(update={"qk_norm": QkNorm.WIDTH, "qk_norm_kind": Norm.LAYER}), 64),
+        (attention_of(BLOCK).model_copy(update={"qk_norm": QkNorm.HEAD}), 0),
+        # One sum for each token.
+        (LightningAttention(hidden=8, num_heads=2, head_dim=4, block_size=4), 16),
+        # B, C and the time step's latent, 3 + 3 + 2 numbers of 2 bytes a token.
+        (Mamba(hidden=8, inner=16, state_size=3, time_step_rank=2, conv_kernel=4), 64),
+    ],
+)
+def test_what_ranks_add_up_within_a_mixer(mixer: Mixer, size_bytes: int):
+    # An all-reduce over 2 ranks: 2 x (1 ms + half of the bytes at 1e6), in either pass.
+    price = tp_collectives.price(view(BLOCK.model_copy(update={"mixer": mixer}), tp=2))
+    within_s = 2 * (1 * ms + size_bytes / 2 / 1e6) if size_bytes else 0
+    assert (price.forward_s, price.backward_s) == pytest.approx((4 * 1.032 * ms + within_s,) * 2)
+
+
+def test_layers_that_are_not_split_work_on_whole_sequences_between_slices():
+    # A matrix from 8 to 20: its input of 64 bytes is gathered, then the gradient of its output, 4 x 20 x 2 = 160 bytes.
+    # A stem reads pixels, so only the gradient of its output is. A norm has a slice as it is.
+    stem = Stem(hidden=8, filters=(Filter(fan_in=12, out=8),))
+    for layer, forward_s, backward_s in (
+        (Dense(hidden=8, out=20), 1.032 * ms, 1.080 * ms),
+        (stem, 0, 1.032 * ms),
+        (FinalNorm(hidden=8, norm=Norm.RMS), 0, 0),
+    ):
+        price = tp_collectives.price(view(layer, tp=2))
+        assert (price.forward_s, price.backward_s) == pytest.approx((forward_s, backward_s))
+
+
+def to_another_stream(**changes: object) -> Attention:
+    return attention_of(BLOCK).model_copy(update={"causal": False, "source_hidden": 6, "source_len": 10} | changes)
+
+
 def test_one_tensor_rank_talks_to_nobody():
-    for layer in (EMBEDDING, BLOCK, HEAD):
+    crossed = BLOCK.model_copy(update={"cross_attention": to_another_stream(qk_norm=QkNorm.WIDTH)})
+    for layer in (EMBEDDING, BLOCK, crossed, Dense(hidden=8, out=20), HEAD):
         price = tp_collectives.price(view(layer))
         assert (price.forward_s, price.backward_s) == (0, 0)
 

@@ -9,7 +9,17 @@ from pydantic import Field, model_validator
 
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.norm import Norm
-from costmodel.spec.operations import DotProductAttention, Elementwise, Gemm, Operation, Saved, Split, SplitRule
+from costmodel.spec.operations import (
+    AllReduce,
+    DotProductAttention,
+    Elementwise,
+    Gather,
+    Gemm,
+    Operation,
+    Saved,
+    Split,
+    SplitRule,
+)
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -24,7 +34,9 @@ class QkNorm(StrEnum):
     EVERY_HEAD = "every_head"
     """A gain of its own for each head (Cohere)."""
     WIDTH = "width"
-    """One gain per dimension of all heads together (OLMo 2)."""
+    """One gain per dimension of all heads together (OLMo 2). Tensor-parallel ranks, which have some heads each, add up
+    their sums of each token, as vLLM does (MiniMaxText01RMSNormTP); every rank counts the gains whole, as transformers
+    replicates them."""
 
 
 class ScoreBias(StrEnum):
@@ -103,6 +115,11 @@ class Attention(Kind):
         return self.query_bias and self.key_bias and self.value_bias
 
     @property
+    def attends_elsewhere(self) -> bool:
+        """Whether keys and values come from another stream."""
+        return self.source_len is not None or self.source_hidden is not None
+
+    @property
     def query_width(self) -> int:
         """Width of all queries together (differs from `hidden` where head_dim is free)."""
         return self.num_heads * self.head_dim
@@ -161,13 +178,13 @@ class Attention(Kind):
         key, value = self._projected_kv_widths
         query, kv = self._projected_query_width // tp, key // tp + value // tp
         gemms: tuple[Operation, ...]
-        if self.source_len is None and self.source_hidden is None:
-            gemms = (Gemm(tokens, query + kv, self.hidden),)
-        else:
+        if self.attends_elsewhere:
             gemms = (
                 Gemm(tokens, query, self.hidden),
                 Gemm(batch * source_len, kv, self.source_hidden or self.hidden),
             )
+        else:
+            gemms = (Gemm(tokens, query + kv, self.hidden),)
         moved = tokens * query + batch * source_len * kv
         bias = 0.0
         if self.score_bias is not ScoreBias.NONE:
@@ -175,6 +192,7 @@ class Attention(Kind):
         bias_gradient = bias if self.score_bias is ScoreBias.LEARNED else 0.0
         return (
             *gemms,
+            *(self._exchanged(batch, seq_len) if tp > 1 else ()),
             DotProductAttention(
                 batch=batch,
                 num_queries=seq_len,
@@ -192,10 +210,21 @@ class Attention(Kind):
             Gemm(tokens, self.hidden, self.output_width // tp),
         )
 
+    def _exchanged(self, batch: int, seq_len: int) -> tuple[Operation, ...]:
+        """What tensor-parallel ranks exchange besides the hidden state: the other stream, of which each has a slice,
+        and the sums of norms over all heads, for queries and for keys."""
+        found: tuple[Operation, ...] = ()
+        if self.attends_elsewhere and not self.reuses_kv:
+            found += (Gather(float(batch * (self.source_len or seq_len) * (self.source_hidden or self.hidden))),)
+        if self.qk_norm is QkNorm.WIDTH:
+            tokens = batch * seq_len + (0 if self.reuses_kv else batch * (self.source_len or seq_len))
+            found += (AllReduce(fp32_values=float(tokens * self.qk_norm_kind.num_sums)),)
+        return found
+
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
         """Queries, keys and values as the attention meets them, the output of the heads, the gate after its sigmoid
-        and the gated output, what norms of queries and keys keep, and biases of the scores, of learned ones also the
-        numbers of their rows.
+        and the gated output, what norms of queries and keys keep, biases of the scores, of learned ones also the
+        numbers of their rows, and of another stream a gathered copy where the stack keeps one.
 
         A fused kernel keeps no scores. Dropout counts as none. Keys and values of an earlier layer are kept there.
         """
@@ -208,7 +237,10 @@ class Attention(Kind):
         pairs = seq_len * (self.source_len or seq_len)
         bias = self.num_heads * pairs if self.score_bias.is_kept else 0
         buckets = float(pairs) if self.position_buckets else 0.0
-        kept = Saved(values=(tokens * width + source * (key + value) + bias) / tp, int64_values=buckets)
+        values = (tokens * width + source * (key + value) + bias) / tp
+        if tp > 1 and stack.gathered_input_saved and self.attends_elsewhere and not self.reuses_kv:
+            values += source * (self.source_hidden or self.hidden)
+        kept = Saved(values=values, int64_values=buckets)
         if self.qk_norm is QkNorm.NONE:
             return kept
         return kept + self.qk_norm_kind.saved((tokens * self.query_width + source * key) / tp, stack)

@@ -13,7 +13,7 @@ from costmodel.spec.stack import SoftwareStack
 
 
 class FinalNorm(Kind):
-    """Normalises what a stack of blocks yields."""
+    """Normalises what a stack of blocks yields, each tensor-parallel rank a slice of the sequence."""
 
     kind: Literal["final_norm"] = "final_norm"
     hidden: int = Field(gt=0)

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from costmodel.spec.layers.kind import Kind
-from costmodel.spec.operations import Elementwise, Gemm, Operation, Saved, Scan, Split, SplitRule
+from costmodel.spec.operations import AllReduce, Elementwise, Gemm, Operation, Saved, Scan, Split, SplitRule
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -33,13 +33,17 @@ class LightningAttention(Kind):
 
     def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
         """Per token and head of width d, in blocks of c tokens: c d for both products within the block (its causal
-        half), d d each for writing and reading the state; two FLOP each."""
+        half), d d each for writing and reading the state; two FLOP each.
+
+        The norm over all heads needs one sum of squares of each token, which tensor-parallel ranks add up.
+        """
         tokens, width = batch * seq_len, self.width // tp
         block = min(self.block_size, seq_len)
         return (
             Gemm(tokens, 4 * width, self.hidden),
             Scan(2.0 * tokens * width * (block + 2 * self.head_dim), 4.0 * tokens * width),
             Elementwise(forward_values=5.0 * tokens * width, backward_values=8.0 * tokens * width),
+            *((AllReduce(fp32_values=float(tokens)),) if tp > 1 else ()),
             Gemm(tokens, self.hidden, width),
         )
 

@@ -7,7 +7,17 @@ from typing import Literal
 from pydantic import Field
 
 from costmodel.spec.layers.kind import Kind
-from costmodel.spec.operations import Convolution, Elementwise, Gemm, Operation, Saved, Scan, Split, SplitRule
+from costmodel.spec.operations import (
+    AllReduce,
+    Convolution,
+    Elementwise,
+    Gemm,
+    Operation,
+    Saved,
+    Scan,
+    Split,
+    SplitRule,
+)
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -37,13 +47,18 @@ class Mamba(Kind):
 
     def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
         """Projections, convolution, and 9 FLOP per channel, state and token in the scan (two products for the decay
-        and the input, one recurrence, one read-out), which keeps the state on chip."""
+        and the input, one recurrence, one read-out), which keeps the state on chip.
+
+        B, C and the time step come out of all channels, so tensor-parallel ranks add up their shares.
+        """
         tokens, inner = batch * seq_len, self.inner // tp
         scan_width = 3 * inner + 2 * self.state_size
+        small = self.time_step_rank + 2 * self.state_size
         return (
             Gemm(tokens, 2 * inner, self.hidden),
             Convolution(2.0 * tokens * inner * self.conv_kernel, 2.0 * tokens * inner),
-            Gemm(tokens, self.time_step_rank + 2 * self.state_size, inner),
+            Gemm(tokens, small, inner),
+            *((AllReduce(float(tokens * small)),) if tp > 1 else ()),
             Gemm(tokens, inner, self.time_step_rank),
             Scan(9.0 * tokens * inner * self.state_size, tokens * (scan_width + inner)),
             Elementwise(forward_values=4.0 * tokens * inner, backward_values=6.0 * tokens * inner),

@@ -31,7 +31,8 @@ class Mamba2(Kind):
     """Of the projection out, where it is not `bias`."""
     conv_bias: bool = True
     gated_norm: bool = True
-    """Whether the output is normalised before it is projected."""
+    """Whether the output is normalised before it is projected. Tensor-parallel ranks are taken to norm each group by
+    itself, as mamba-ssm and Megatron do, so that nothing is exchanged."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -25,6 +25,11 @@ class Norm(StrEnum):
         """Parameters over `width` numbers."""
         return width * {Norm.LAYER: 2, Norm.FIXED: 0}.get(self, 1)
 
+    @property
+    def num_sums(self) -> int:
+        """Sums over the width that a token needs, and its gradient as many: of squares, and around a mean another."""
+        return 1 if self in (Norm.RMS, Norm.RMS_GAIN_IN_FP32) else 2
+
     def saved(self, values: float, stack: SoftwareStack) -> Saved:
         """What it keeps of `values` numbers, apart from its result, which belongs to what reads it.
 

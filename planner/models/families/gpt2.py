@@ -63,7 +63,7 @@ def _model(blocks: Any, *, tied: Flag, positions: Any = 0, head_bias: bool = Fal
 
 BIASED = {**biased(True), "output_bias": True}
 CROSS_ATTENTION = {
-    "cross_attention": Choose(CROSS, {False: None, True: _heads(causal=False, **BIASED)}),
+    "cross_attention": Choose(CROSS, {False: None, True: _heads(causal=False, source_hidden=HIDDEN, **BIASED)}),
     "num_norms": Choose(CROSS, {False: 2, True: 3}),
 }
 
