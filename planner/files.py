@@ -28,7 +28,8 @@ def read_text(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> str:
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except FileNotFoundError:
-        raise BadInputError(f"{what} {path}: no such file") from None
+        leads_to = f"is a link to {os.readlink(path)}, where there is nothing" if path.is_symlink() else "no such file"
+        raise BadInputError(f"{what} {path}: {leads_to}") from None
     except (OSError, ValueError) as error:
         raise BadInputError(f"{what} {path}: cannot be read: {_reason(error)}") from None
     if len(data) > max_bytes:
@@ -40,6 +41,21 @@ def read_text(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> str:
     if "\0" in text:
         raise BadInputError(f"{what} {path}: is a binary file, not text")
     return text
+
+
+def is_there(path: Path, what: str) -> bool:
+    """Whether there is anything called `path`, also a link to nowhere.
+
+    Raises BadInputError, in which `what` names its role, where that cannot be known: in a folder that may not be
+    entered.
+    """
+    try:
+        path.lstat()
+    except PermissionError as error:
+        raise BadInputError(f"{what} {path}: cannot be read: {_reason(error)}") from None
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def sha256_of(path: Path, what: str) -> str:

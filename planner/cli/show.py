@@ -46,7 +46,7 @@ def _understand(file: str) -> tuple[str, Shown]:
     from costmodel.errors import BadInputError
     from planner.cli.loading import names_factory
     from planner.clusters import presets as clusters
-    from planner.files import read_text, schema_of
+    from planner.files import is_there, read_text, schema_of
     from planner.models import presets as models
 
     path = Path(file)
@@ -54,7 +54,7 @@ def _understand(file: str) -> tuple[str, Shown]:
         return "model", _model(file)
     if clusters.preset_path(file) is not None or path.suffix in {".yaml", ".yml"}:
         return "cluster", _cluster(file)
-    if not os.path.lexists(path):
+    if not is_there(path, "file"):
         if names_factory(file):
             return "model", _model(file)
         close = difflib.get_close_matches(file, [*models.preset_names(), *clusters.preset_names()], n=3)
@@ -68,8 +68,9 @@ def _understand(file: str) -> tuple[str, Shown]:
         raise BadInputError(
             f"{file}: schema is {schema_of(text)!r}, which show does not know; it understands {UNDERSTOOD}"
         )
-    if not text.lstrip().startswith("{"):
-        raise BadInputError(f"{file}: is not understood by this version; show understands {UNDERSTOOD}")
+    if path.suffix != ".json" and not text.lstrip().startswith(("{", "[", '"')):
+        state = "is not understood by this version" if text.strip() else "is empty"
+        raise BadInputError(f"{file}: {state}; show understands {UNDERSTOOD}")
     return "model", _model(file)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from costmodel.errors import BadInputError
+from costmodel.spec.shown import cut, shown
 
-MAX_SHOWN = 60
-"""Characters of a value in a message."""
+__all__ = ["Config", "shown", "shown_key"]
 
 
 class Config:
@@ -102,17 +102,6 @@ class Config:
         return value
 
 
-def shown(value: Any) -> str:
-    """A value in a message, cut where it is long."""
-    if value is None:
-        return "null"
-    return _cut(str(value).lower() if isinstance(value, bool) else repr(value))
-
-
 def shown_key(key: str) -> str:
     """A key that the file makes up, in a message: as it is, or quoted where it cannot be printed, and cut."""
-    return _cut(key if key.isprintable() and key.strip() == key != "" else repr(key))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
+    return cut(key if key.isprintable() and key.strip() == key != "" else repr(key))

@@ -18,7 +18,8 @@ from typing import Any
 from costmodel.errors import BadInputError
 from costmodel.spec import LayerRun, ModelSpec
 from costmodel.spec.base import parse_json
-from planner.files import read_text
+from costmodel.spec.shown import json_kind
+from planner.files import is_there, read_text
 from planner.models.config import Config, shown, shown_key
 from planner.models.errors import UnknownArchitectureError
 from planner.models.families import families, families_of_class
@@ -74,11 +75,15 @@ def load_config(text: str) -> RawConfig:
     preset = preset_path(text)
     if preset is not None:
         return _load(preset, f"preset {preset.stem}", preset.stem)
-    # Not Path.is_dir() and Path.exists(): they raise where a name is too long or a folder may not be entered.
     path = Path(text)
+    # Not Path.is_dir(): it raises where a name is too long.
     if os.path.isdir(path):
         path = path / "config.json"
-    if os.path.lexists(path):
+        if not is_there(path, "model config"):
+            raise BadInputError(
+                f"model {text}: is a folder without config.json; name a folder that holds one, or the file itself"
+            )
+    if is_there(path, "model config"):
         name = Path(os.path.realpath(path)).parent.name if path.name == "config.json" else path.stem
         # A file name need not be UTF-8, but the name of a model stands in files that are.
         name = os.fsencode(name).decode("utf-8", errors="replace") or "model"
@@ -86,7 +91,7 @@ def load_config(text: str) -> RawConfig:
     names = preset_names()
     close = difflib.get_close_matches(text.rpartition("/")[2].lower(), names, n=3)
     hint = f"did you mean {', '.join(close)}" if close else f"presets: {EXAMPLES} and others, {len(names)} in all"
-    raise BadInputError(f"--model {text}: neither a preset nor a config.json or folder that holds one; {hint}")
+    raise BadInputError(f"model {text}: neither a preset nor a config.json or folder that holds one; {hint}")
 
 
 def read_model(data: dict[str, Any], where: str, name: str) -> ModelSpec:
@@ -139,7 +144,7 @@ def _largest_numbers(data: Mapping[str, Any], path: str = "") -> list[tuple[int,
 def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
     """The family of the class that the config names, and what was assumed to find it (or an empty text)."""
     architectures, model_type = data.get("architectures"), data.get("model_type")
-    if model_type is not None and not isinstance(model_type, str):
+    if model_type is not None and (not isinstance(model_type, str) or not model_type.strip()):
         raise BadInputError(f"{where}: model_type is {shown(model_type)}, but must be a text such as 'llama'")
     if architectures is None or architectures == []:
         foreign = other_schema(data)
@@ -160,8 +165,11 @@ def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
             f"{where}: architectures is missing and model_type is {shown(model_type)}, which is not known"
             + _similar(model_type, [family.model_type for family in families()])
         )
-    if not isinstance(architectures, list) or not isinstance(architectures[0], str):
-        raise BadInputError(f"{where}: architectures is {shown(architectures)}, but must be a list of class names")
+    if not isinstance(architectures, list) or not isinstance(architectures[0], str) or not architectures[0].strip():
+        raise BadInputError(
+            f"{where}: architectures is {shown(architectures)}, but must be a list that begins with the name of a "
+            'class, e.g. ["LlamaForCausalLM"]'
+        )
     rows = families_of_class(architectures[0])
     for family in rows:
         if model_type in (None, family.model_type):
@@ -184,7 +192,7 @@ def _load(path: Path, where: str, name: str) -> RawConfig:
     # Configs may hold Infinity, which JSON does not know; transformers writes it as such an object.
     data = parse_json(text, where, constant=lambda constant: {"__float__": constant})
     if not isinstance(data, dict):
-        raise BadInputError(f"{where}: holds a {type(data).__name__}, but a Hugging Face config is a JSON object")
+        raise BadInputError(f"{where}: holds {json_kind(data)}, but a Hugging Face config is a JSON object")
     return RawConfig(data, name, hashlib.sha256(text.encode()).hexdigest(), where)
 
 

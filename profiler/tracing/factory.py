@@ -35,7 +35,7 @@ class Factory:
         """Raises BadInputError, one sentence with the line of the user's code, where it cannot be imported."""
         module_name, _, attribute = text.partition(":")
         self.text = text
-        where = f"--model {text}"
+        where = f"factory {text}"
         if module_name.endswith(".py") or "/" in module_name or "\\" in module_name:
             dotted = module_name.removesuffix(".py").replace("\\", "/").strip("./").replace("/", ".")
             raise BadInputError(f"{where}: give the module as Python imports it, e.g. {dotted}:{attribute}")
@@ -58,7 +58,7 @@ class Factory:
 
         Raises BadInputError where the factory fails or returns something else.
         """
-        where = f"--model {self.text}"
+        where = f"factory {self.text}"
         with users_code(where, "building it"), torch.device("meta"):
             built = self._build()
             example = getattr(built, "example_input", None)

@@ -33,7 +33,7 @@ def trace_factory(factory: Factory) -> ModelSpec:
 
     Raises BadInputError, one sentence, for whatever is wrong with it.
     """
-    where = f"--model {factory.text}"
+    where = f"factory {factory.text}"
     modules, example_input = factory.layers()
     if not MIN_LAYERS <= len(modules) <= MAX_LAYERS:
         raise BadInputError(

@@ -171,7 +171,7 @@ def test_what_is_wrong_with_a_factory_is_one_sentence(planner, tmp_path: Path, b
     outcome = planner("show", "users_broken:build")
     assert outcome.code == 2
     assert named.format(file=file) in outcome.stderr
-    assert outcome.stderr.startswith("planner: --model users_broken:build: ")
+    assert outcome.stderr.startswith("planner: factory users_broken:build: ")
     assert outcome.stderr.count("\n") == 1
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,12 @@ def test_a_plan_is_shown_as_solve_shows_it(planner) -> None:
     ("name", "content", "named"),
     [
         ("topo.txt", "\tGPU0\tGPU1\nGPU0\t X \tNV18\n", "not understood by this version"),
+        ("nothing", " \n", "nothing: is empty; show understands"),
+        ("nothing.json", "", "nothing.json: not valid JSON at line 1, column 1"),
+        ("cut.json", '{"a": ', "cut.json: not valid JSON at line 1"),
+        ("list", "[1, 2]", "list: holds a list, but a Hugging Face config is a JSON object"),
+        ("text.json", '"llama"', "text.json: holds a text, but"),
+        ("null.json", "null", "null.json: holds null, but"),
         ("other.json", '{"schema": "topology/1"}', "'topology/1'"),
         ("binary", "\x00\x01", "binary"),
     ],
@@ -70,6 +78,33 @@ def test_what_is_not_understood_is_refused(planner, tmp_path: Path, name: str, c
     outcome = planner("show", name)
     assert outcome.code == 2
     assert named in outcome.stderr
+
+
+@pytest.mark.parametrize("folder", [".", "models"])
+def test_a_folder_without_a_config_is_told_apart_from_a_name(planner, tmp_path: Path, folder: str) -> None:
+    (tmp_path / "models").mkdir()
+    outcome = planner("show", folder)
+    assert outcome.code == 2
+    assert f"model {folder}: is a folder without config.json; name a folder that holds one" in outcome.stderr
+
+
+def test_what_cannot_be_read_is_told_apart_from_what_is_not_there(
+    planner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    assert "pipe.json: is not a file" in planner("show", "pipe.json").stderr
+    (tmp_path / "link.json").symlink_to("nowhere.json")
+    assert "link.json: is a link to nowhere.json, where there is nothing" in planner("show", "link.json").stderr
+
+    def deny(*_: object, **__: object) -> None:  # not by chmod: root may read everything
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "locked.json").write_text("{}")
+    monkeypatch.setattr(Path, "open", deny)
+    assert "locked.json: cannot be read: permission denied" in planner("show", "locked.json").stderr
+    monkeypatch.setattr(Path, "lstat", deny)
+    assert "shut/config.json: cannot be read: permission denied" in planner("show", "shut").stderr
 
 
 def test_a_hostile_name_cannot_steer_the_terminal(planner, tmp_path: Path) -> None:

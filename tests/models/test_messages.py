@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from costmodel.errors import BadInputError
-from planner.models.config import MAX_SHOWN, shown, shown_key
+from costmodel.spec.shown import MAX_SHOWN
+from planner.models.config import shown, shown_key
 from planner.models.read import read_model
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -42,6 +43,24 @@ def test_keys_and_values_are_cut() -> None:
     assert shown_key("") == "''"
     assert shown_key("a\nb") == r"'a\nb'"
     assert len(shown_key("k" * 10_000)) == len(shown("v" * 10_000)) == MAX_SHOWN
+
+
+def test_values_are_shown_as_the_file_spells_them() -> None:
+    assert shown({"a": [True, None, "x"]}) == '{"a": [true, null, "x"]}'
+    assert [shown(value) for value in (None, False, 1.5, "silu")] == ["null", "false", "1.5", "'silu'"]
+    assert shown(["\u202e"]) == '["\\u202e"]'
+    assert "hidden_size is [true, null], but" in refusal({**PHI, "hidden_size": [True, None]})
+
+
+@pytest.mark.parametrize("architectures", [[""], [" "], [None], [3], "LlamaForCausalLM", {"a": None}])
+def test_a_class_needs_a_name(architectures: object) -> None:
+    message = refusal({**PHI, "architectures": architectures})
+    assert 'but must be a list that begins with the name of a class, e.g. ["LlamaForCausalLM"]' in message
+
+
+def test_a_model_type_needs_a_name() -> None:
+    assert "model_type is '', but must be a text such as 'llama'" in refusal({"model_type": ""})
+    assert "model_type is '', but must be a text" in refusal({**PHI, "model_type": ""})
 
 
 def test_a_head_that_cannot_be_turned_names_the_keys_of_its_width() -> None:

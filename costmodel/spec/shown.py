@@ -1,0 +1,37 @@
+"""How a value that stands in a JSON file is shown in a sentence: as JSON spells it, and cut where it is long."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+MAX_SHOWN = 60
+"""Characters of a value in a message."""
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in its file; a text alone is quoted as words of a sentence are."""
+    if isinstance(value, str):
+        return cut(repr(value))
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return cut(text if text.isprintable() else json.dumps(value, default=str))
+
+
+def cut(text: str) -> str:
+    """`text` in at most `MAX_SHOWN` characters."""
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
+
+
+def json_kind(value: Any) -> str:
+    """What a JSON value is, in words: `a list`, `a text`."""
+    match value:
+        case bool() | None:
+            return json.dumps(value)
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case str():
+            return "a text"
+        case _:
+            return "a number"
