@@ -25,6 +25,7 @@ from planner.models.errors import UnknownArchitectureError
 from planner.models.families import families, families_of_class
 from planner.models.family import Family, RunSource
 from planner.models.keys import MAX_TOKENS, contradiction
+from planner.models.nested_sizes import fill_nested
 from planner.models.other_schemas import other_schema
 from planner.models.presets import EXAMPLES, preset_names, preset_path
 from planner.models.unread import refuse_unread
@@ -100,9 +101,11 @@ def read_model(data: dict[str, Any], where: str, name: str) -> ModelSpec:
     Raises UnknownArchitectureError for a class that no family reads, BadInputError naming the key at fault else.
     """
     family, assumption = family_of(data, where)
+    data, assumptions = fill_nested(data, family.model_type)
     config = Config(data, where, family.architecture)
-    if assumption:
-        config.assume(assumption)
+    for sentence in (assumption, *assumptions):
+        if sentence:
+            config.assume(sentence)
     runs, mtp_runs = _runs(family.layers, config), _runs(family.mtp, config)
     for check in family.checks:
         check(config)

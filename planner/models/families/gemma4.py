@@ -54,7 +54,8 @@ GLOBAL_KV_HEADS = Size("num_global_key_value_heads", default=KV_HEADS_OF_4)
 LAYER_INPUT = width("hidden_size_per_layer_input", default=256, least=0)
 NUM_EXPERTS = Size("num_experts")
 OVERRIDES = "per_layer_config"
-"""Sizes of single blocks by number, as transformers writes them; they then replace the global ones above."""
+"""Sizes of single blocks by number, as transformers writes them; they then replace the global ones above, also where
+they are null and so replace them by nothing."""
 OVERRIDDEN = ("head_dim", "num_key_value_heads")
 
 
@@ -76,7 +77,7 @@ def _shares(config: Config, layer: int) -> bool:
 
 def _own(config: Config, layer: int, size: Size) -> Any:
     """What `per_layer_config` says of the block, else the size that all blocks have."""
-    section = config.section(OVERRIDES)
+    section = config.section(OVERRIDES, default={})
     names = {name.lstrip("0") or "0": name for name in section.data}
     name = names.get(str(layer))
     if name is None or not section.section(name).has(size.name):
@@ -85,16 +86,16 @@ def _own(config: Config, layer: int, size: Size) -> Any:
 
 
 def _head_dim(config: Config, layer: int) -> Any:
-    if config.has(OVERRIDES):
+    if OVERRIDES in config.data:
         return _own(config, layer, HEAD_DIM)
     return (GLOBAL_HEAD_DIM if _is_global(config, layer) else HEAD_DIM).read(config, layer)
 
 
 def _kv_heads(config: Config, layer: int) -> Any:
     # Without shared keys and values, the global number of heads is not used.
-    is_other = KEY_IS_VALUE.read(config, layer) and _is_global(config, layer) and not config.has(OVERRIDES)
+    is_other = KEY_IS_VALUE.read(config, layer) and _is_global(config, layer) and OVERRIDES not in config.data
     size = GLOBAL_KV_HEADS if is_other else KV_HEADS_OF_4
-    num_kv_heads = _own(config, layer, size) if config.has(OVERRIDES) else size.read(config, layer)
+    num_kv_heads = _own(config, layer, size) if OVERRIDES in config.data else size.read(config, layer)
     num_heads = HEADS.read(config, layer)
     if num_heads % num_kv_heads:
         config.fail(

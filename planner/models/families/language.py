@@ -32,8 +32,8 @@ def by_model_type(*families: Family) -> dict[str, Family]:
 class Language:
     """The blocks that text_config describes, from embedding to head, as the family of its model_type reads them.
 
-    The head belongs to the outer class. Whether its table is tied is `tied`, read on the outer config; with
-    `or_nested` also where text_config says so.
+    The head belongs to the outer class and has no bias. Whether its table is tied is `tied`, read on the outer config;
+    with `or_nested` also where text_config says so.
     """
 
     families: Mapping[str, Family]
@@ -57,7 +57,7 @@ class Language:
         if family.note:
             config.assume(family.note)
         yield from runs
-        yield head.model_copy(update={"layer": head.layer.model_copy(update={"tied": tied})})
+        yield head.model_copy(update={"layer": head.layer.model_copy(update={"tied": tied, "bias": False})})
 
     @property
     def longest(self) -> Source:

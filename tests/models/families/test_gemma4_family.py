@@ -82,6 +82,9 @@ def test_blocks_may_have_inputs_of_their_own() -> None:
 def test_files_written_by_transformers_give_sizes_by_block() -> None:
     sizes = {"1": {"head_dim": 8}, "03": {"head_dim": 8}}
     assert gemma4(per_layer_config=sizes).blocks == gemma4().blocks
+    # A null replaces the global sizes as well, by none.
+    own = {layer.mixer.head_dim for layer in gemma4(per_layer_config=None).blocks}
+    assert own == {gemma4().blocks[0].mixer.head_dim}
 
 
 @pytest.mark.parametrize(

@@ -141,10 +141,10 @@ def test_gemma_3_27b() -> None:
         ("gemma_3_27b_it", {"mm_tokens_per_image": 10_000}, "mm_tokens_per_image is 10000"),
         ("gemma_3_27b_it", {"vision_config__model_type": "clip_vision_model"}, "model_type is 'clip_vision_model'"),
         ("gemma_3_27b_it", {"text_config__model_type": "gemma2"}, "model_type is 'gemma2'"),
-        ("gemma_3_27b_it", {"text_config__vocab_size": ...}, "text_config.vocab_size is missing"),
+        ("gemma_3_27b_it", {"text_config__vocab_size": None}, "text_config.vocab_size is null"),
         ("gemma_4_with_sound_small", {"audio_config__subsampling_conv_channels": [128]}, "subsampling_conv_channels"),
         ("gemma_4_with_sound_small", {"audio_config__num_attention_heads": 3}, "audio_config.num_attention_heads = 3"),
-        ("gemma_4_with_sound_small", {"vision_config__hidden_size": ...}, "vision_config.hidden_size is missing"),
+        ("gemma_4_with_sound_small", {"vision_config__hidden_size": None}, "vision_config.hidden_size is null"),
         ("gemma_4_with_sound_small", {"audio_config": 7}, "audio_config is 7"),
     ],
 )

@@ -77,7 +77,7 @@ def test_the_text_says_whether_tables_are_tied() -> None:
     [
         ({"text_config": ...}, "text_config is missing"),
         ({"text_config": {**TEXT, "num_local_experts": None}}, "text_config.num_local_experts is null"),
-        ({"vision_config": {}}, "vision_config.hidden_size is missing"),
+        ({"vision_config": {"hidden_size": None}}, "vision_config.hidden_size is null"),
         ({"vision_config": {**VISION, "intermediate_size": 8}}, "vision_config.intermediate_size is 8"),
         ({"vision_config": {**VISION, "vision_output_dim": 8}}, "vision_config.vision_output_dim is 8"),
         ({"vision_config": {**VISION, "pixel_shuffle_ratio": 0}}, "pixel_shuffle_ratio"),

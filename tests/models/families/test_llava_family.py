@@ -73,6 +73,12 @@ def test_who_ties_the_head(name: str, outer: bool | None, inner: bool | None, ti
     assert read(name, text_config=text, vision_config=VISION, **keys).tied == tied
 
 
+def test_the_head_has_no_bias_whatever_that_of_the_text_would_have() -> None:
+    model = read("LlavaForConditionalGeneration", text_config={**TEXT, "model_type": "phi"}, vision_config=VISION)
+    # A norm 2 x 8 and a table 30 x 8; PhiForCausalLM would add 30 numbers.
+    assert model.params_by_part["head"] == 16 + 240
+
+
 def test_mistral_3_by_hand() -> None:
     text, vision = {**TEXT, "model_type": "mistral"}, {**VISION, "model_type": "pixtral"}
     # A norm of 4; 2 x 2 patches of 4 into 4; two matrices without biases. The class ties the head by default.
@@ -110,10 +116,10 @@ def test_patches_of_mistral_3_are_merged_by_four() -> None:
     [
         ({"text_config": {**TEXT, "model_type": "no_such"}}, "text_config.model_type is 'no_such'"),
         ({"text_config": {**TEXT, "model_type": ["llama"]}}, "text_config.model_type"),
-        ({"text_config": {**TEXT, "hidden_size": ...}}, "text_config.hidden_size is missing"),
+        ({"text_config": {**TEXT, "hidden_size": None}}, "text_config.hidden_size is null"),
         ({"text_config": {**TEXT, "hidden_act": "prelu"}}, "hidden_act"),
         ({"vision_config": {**VISION, "model_type": "no_such"}}, "vision_config.model_type is 'no_such'"),
-        ({"vision_config": {**VISION, "num_hidden_layers": ...}}, "vision_config.num_hidden_layers is missing"),
+        ({"vision_config": {**VISION, "num_hidden_layers": None}}, "vision_config.num_hidden_layers is null"),
         ({"vision_feature_layer": [0, 7]}, "vision_feature_layer"),
         ({"vision_feature_layer": []}, "vision_feature_layer"),
         ({"projector_hidden_act": "prelu"}, "projector_hidden_act"),

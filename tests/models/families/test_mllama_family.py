@@ -67,7 +67,7 @@ def test_llama_3_2_11b_vision() -> None:
     [
         ({"text_config": {**TEXT, "cross_attention_layers": [2]}}, "text_config.cross_attention_layers holds 2"),
         ({"text_config": {**TEXT, "cross_attention_layers": 1}}, "text_config.cross_attention_layers is 1"),
-        ({"text_config": {**TEXT, "vocab_size": ...}}, "text_config.vocab_size is missing"),
+        ({"text_config": {**TEXT, "vocab_size": None}}, "text_config.vocab_size is null"),
         ({"vision_config": {**VISION, "vision_output_dim": 12}}, "vision_config.vision_output_dim is 12"),
         ({"vision_config": {**VISION, "intermediate_layers_indices": 1}}, "intermediate_layers_indices is 1"),
         ({"vision_config": {**VISION, "supported_aspect_ratios": ...}}, "max_num_tiles is 3"),

@@ -129,7 +129,7 @@ def test_windows_of_the_text_begin_where_they_are_switched_on() -> None:
         ("qwen2_vl_7b", {"hidden_size": ...}, "hidden_size is missing"),
         ("qwen2_vl_7b", {"vision_config": None}, "vision_config is null"),
         ("qwen2_vl_7b", {"vision_config__hidden_size": 1280}, "vision_config.hidden_size is 1280"),
-        ("qwen2_vl_7b", {"vision_config__embed_dim": ...}, "vision_config.embed_dim is missing"),
+        ("qwen2_vl_7b", {"vision_config__embed_dim": None}, "vision_config.embed_dim is null"),
         ("qwen2_5_vl_7b", {"vision_config__fullatt_block_indexes": [32]}, "numbered 0 to 31"),
         ("qwen2_5_vl_7b", {"vision_config__window_size": 14}, "vision_config.window_size is 14"),
         ("qwen2_5_vl_7b", {"vision_config__spatial_merge_size": 3}, "spatial_merge_size is 3"),
