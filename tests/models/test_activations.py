@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from costmodel.errors import BadInputError
+from costmodel.spec import Block, Mlp
 from planner.models.families.checks import PARAMETER_FREE
 from planner.models.read import read_model
 
@@ -40,6 +41,30 @@ def test_the_list_is_that_of_transformers() -> None:
     from transformers.activations import ACT2FN
 
     assert set(PARAMETER_FREE) == {name for name in ACT2FN if not list(ACT2FN[name].parameters())}
+
+
+@pytest.mark.parametrize("name", PARAMETER_FREE)
+def test_each_keeps_as_many_tensors_as_autograd(name: str) -> None:
+    """Between two matrices: what is kept besides the input of the first, less the result, which the second keeps."""
+    import torch
+    from torch import Tensor
+    from transformers.activations import ACT2FN
+
+    up, down = torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
+    x = torch.randn(4, 8)
+    elsewhere = {tensor.untyped_storage().data_ptr() for tensor in (x, *up.parameters(), *down.parameters())}
+    kept: dict[int, Tensor] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        down(ACT2FN[name](up(x)))
+    model = read_model({"architectures": ["BertModel"], **SIZES, "hidden_act": name}, "here", "small")
+    network = next(run.layer.feed_forward for run in model.runs if isinstance(run.layer, Block))
+    assert isinstance(network, Mlp)
+    assert network.activation.num_kept == len(kept.keys() - elsewhere) - 1
 
 
 @pytest.mark.parametrize("architecture", KEYS)

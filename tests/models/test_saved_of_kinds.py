@@ -68,6 +68,8 @@ GPT2 = {"n_embd": HIDDEN, "n_layer": 2, "n_head": 4, "vocab_size": 100}
 PLAIN = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 VIT = {**DECODER, **PLAIN, "image_size": 128, "patch_size": 16}
 T5 = {"d_model": HIDDEN, "d_ff": 640, "d_kv": 64, "num_heads": 4, "num_layers": 2, "vocab_size": 100}
+TOWER = {key: DECODER[key] for key in ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")}
+CLIP = {"vision_config": {**TOWER, "image_size": 128, "patch_size": 16}, "text_config": {**DECODER, **TOWER}}
 TOWERS = {
     f"{tower}_{size}": value
     for tower in ("encoder", "decoder")
@@ -100,6 +102,10 @@ def both() -> dict[str, Tensor]:
 
 def image() -> dict[str, Tensor]:
     return {"pixel_values": torch.zeros(1, 3, 128, 128, dtype=torch.bfloat16)}
+
+
+def captioned() -> dict[str, Tensor]:
+    return image() | tokens()
 
 
 def sound() -> dict[str, Tensor]:
@@ -135,6 +141,8 @@ CASES = (
     Case("Gemma3ForCausalLM", "gemma3_text", DECODER),
     Case("Olmo2ForCausalLM", "olmo2", DECODER),
     Case("BertForMaskedLM", "bert", {**DECODER, **PLAIN}),
+    Case("ModernBertForMaskedLM", "modernbert", DECODER),
+    Case("CLIPModel", "clip", CLIP, captioned),
     Case("T5ForConditionalGeneration", "t5", {**T5, "dropout_rate": 0.0}, both, Part.ENCODER),
     Case("T5ForConditionalGeneration", "t5", {**T5, "dropout_rate": 0.0}, both),
     Case("T5ForConditionalGeneration", "t5", {**T5, "dropout_rate": 0.0}, both, block=0),

@@ -25,6 +25,7 @@ DECODER_HEADS = Size("decoder_attention_heads")
 ENCODER_LAYERS = layers("encoder_layers", aliases=("num_hidden_layers",))
 POSITIONS = tokens("max_position_embeddings", default=1024)
 POSITIONS_FROM_2 = Sum((POSITIONS, 2))
+GELU = Activation("activation_function", "gelu")
 """The first two rows of the table of positions are never used."""
 
 
@@ -52,13 +53,13 @@ def _families(
     embedding = part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=positions, norm=embedding_norm)
     encoder_block = layer_norm_block(
         both_ways(HIDDEN, ENCODER_HEADS),
-        two_matrices(HIDDEN, width("encoder_ffn_dim")),
+        two_matrices(GELU, HIDDEN, width("encoder_ffn_dim")),
         HIDDEN,
         norms_output=not ends_in_norm,
     )
     decoder_block = layer_norm_block(
         both_ways(HIDDEN, DECODER_HEADS, causal=True),
-        two_matrices(HIDDEN, width("decoder_ffn_dim")),
+        two_matrices(GELU, HIDDEN, width("decoder_ffn_dim")),
         HIDDEN,
         cross_attention=both_ways(HIDDEN, DECODER_HEADS, source_hidden=HIDDEN),
         num_norms=3,
@@ -78,7 +79,7 @@ def _families(
             model_type,
             (*both, *head),
             max_seq_len=POSITIONS,
-            checks=(Activation("activation_function", "gelu"), pads_within(default=pad)),
+            checks=(pads_within(default=pad),),
             note=ENCODER_READS_AS_MANY,
         )
 

@@ -24,6 +24,7 @@ from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, layers, 
 POSITIONS_512 = tokens("max_position_embeddings", default=512)
 TYPES = Size("type_vocab_size", default=2, least=0)
 PAD = Size("pad_token_id", default=1, least=0)
+GELU = Activation("hidden_act", "gelu")
 
 BACKBONE: tuple[RunSource, ...] = (
     One(
@@ -31,7 +32,7 @@ BACKBONE: tuple[RunSource, ...] = (
         part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=POSITIONS_512, num_types=TYPES, norm=Norm.LAYER),
     ),
     Stack(
-        layer_norm_block(both_ways(causal=Flag("is_decoder", default=False)), two_matrices(), norms_output=True),
+        layer_norm_block(both_ways(causal=Flag("is_decoder", default=False)), two_matrices(GELU), norms_output=True),
         LAYERS,
     ),
 )
@@ -80,7 +81,7 @@ def _bert(name: str, *head: RunSource) -> Family:
         "bert",
         (*BACKBONE, *head),
         max_seq_len=POSITIONS_512,
-        checks=(_is_plain, Activation("hidden_act", "gelu"), pads_within()),
+        checks=(_is_plain, pads_within()),
     )
 
 
@@ -114,7 +115,7 @@ def _roberta(model_type: str, prefix: str) -> tuple[Family, ...]:
             model_type,
             (*BACKBONE, *head),
             max_seq_len=Computed(_positions_after_padding),
-            checks=(_is_plain, Activation("hidden_act", "gelu"), pads_within(default=1)),
+            checks=(_is_plain, pads_within(default=1)),
         )
 
     return (
@@ -138,7 +139,7 @@ DISTIL_BACKBONE: tuple[RunSource, ...] = (
     Stack(
         layer_norm_block(
             both_ways(DISTIL_WIDTH, DISTIL_HEADS),
-            two_matrices(DISTIL_WIDTH, width("hidden_dim")),
+            two_matrices(Activation("activation", "gelu"), DISTIL_WIDTH, width("hidden_dim")),
             DISTIL_WIDTH,
             norms_output=True,
         ),
@@ -160,7 +161,7 @@ def _distilbert(name: str, *head: RunSource, checks: tuple[Callable[[Config], No
         "distilbert",
         (*DISTIL_BACKBONE, *head),
         max_seq_len=POSITIONS_512,
-        checks=(Activation("activation", "gelu"), pads_within(), *checks),
+        checks=(pads_within(), *checks),
     )
 
 
@@ -199,6 +200,7 @@ MODERN_ATTENTION = both_ways(
     key_bias=MODERN_BIAS,
     value_bias=MODERN_BIAS,
     output_bias=MODERN_BIAS,
+    rotates_joint_projection=True,
     window=Choose(
         PerLayer("layer_types", LAYERS, ("full_attention", "sliding_attention"), default=Computed(_modern_layer_type)),
         {"full_attention": None, "sliding_attention": Computed(_modern_window)},
@@ -209,7 +211,7 @@ MODERN_BACKBONE: tuple[RunSource, ...] = (
     Stack(
         layer_norm_block(
             MODERN_ATTENTION,
-            two_matrices(gated=True, bias=Flag("mlp_bias", default=False)),
+            two_matrices(Activation("hidden_activation", "gelu"), gated=True, bias=Flag("mlp_bias", default=False)),
             norm=MODERN_NORM,
             # The norm of the embedding serves the first attention.
             num_norms=Computed(lambda _, layer: 2 if layer else 1),
@@ -240,7 +242,7 @@ def _modernbert(name: str, *head: RunSource) -> Family:
         "modernbert",
         (*MODERN_BACKBONE, final_norm, *head),
         max_seq_len=tokens("max_position_embeddings", default=8192),
-        checks=(_turns, Activation("hidden_activation", "gelu"), pads_within(default=50283)),
+        checks=(_turns, pads_within(default=50283)),
     )
 
 

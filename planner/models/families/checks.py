@@ -21,7 +21,13 @@ PARAMETER_FREE = (
     *("linear", "mish", "sigmoid", "sqrtsoftplus", "tanh"),
 )
 """Every activation of transformers (its `ACT2FN`) that learns nothing."""
-WRITTEN_OUT = {"relu": Kept.RELU, "gelu_new": Kept.GELU_NEW, "quick_gelu": Kept.QUICK_GELU}
+WRITTEN_OUT = {
+    **dict.fromkeys(("relu", "sigmoid", "tanh", "linear"), Kept.RELU),
+    **dict.fromkeys(("gelu_new", "gelu_accurate", "gelu_python_tanh"), Kept.GELU_NEW),
+    **dict.fromkeys(("quick_gelu", "gelu_10"), Kept.QUICK_GELU),
+    "gelu_fast": Kept.GELU_FAST,
+    "gelu_python": Kept.GELU_PYTHON,
+}
 """What those activations keep that are not one kernel with its input."""
 PLACES = ("rope_parameters", "rope_scaling")
 """Objects that newer and older configs describe the rotation in."""

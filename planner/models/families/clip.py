@@ -17,6 +17,8 @@ CLIP_PATCHES = patches(224, 32, square=True)
 CLIP_TOKENS = Sum((CLIP_PATCHES, 1))
 SIGLIP_TOKENS = patches(224, 16, square=True)
 PROJECTION = width("projection_dim", default=512)
+CLIP_ACTIVATES = Activation("hidden_act", "quick_gelu")
+SIGLIP_ACTIVATES = Activation("hidden_act", "gelu_pytorch_tanh")
 
 
 def clip_vision(start: Part, blocks: Part, end: Part) -> tuple[RunSource, ...]:
@@ -29,7 +31,7 @@ def clip_vision(start: Part, blocks: Part, end: Part) -> tuple[RunSource, ...]:
             num_extra_tokens=1,
             norm=Norm.LAYER,
         ),
-        Stack(layer_norm_block(both_ways(), two_matrices()), LAYERS, blocks, CLIP_TOKENS),
+        Stack(layer_norm_block(both_ways(), two_matrices(CLIP_ACTIVATES)), LAYERS, blocks, CLIP_TOKENS),
         last_norm(end, CLIP_TOKENS),
     )
 
@@ -38,7 +40,7 @@ SIGLIP_POOLING = part(
     Block,
     hidden=HIDDEN,
     cross_attention=both_ways(source_hidden=HIDDEN, source_len=SIGLIP_TOKENS),
-    feed_forward=two_matrices(),
+    feed_forward=two_matrices(SIGLIP_ACTIVATES),
     norm=Norm.LAYER,
     num_norms=1,
     other_params=HIDDEN,
@@ -50,7 +52,7 @@ def siglip_vision(start: Part, blocks: Part, end: Part) -> tuple[RunSource, ...]
     """SigLIP's vision tower, with the head that pools it unless vision_use_head is off."""
     return (
         stem(start, SIGLIP_TOKENS, patch_filters(16, bias=True, square=True)),
-        Stack(layer_norm_block(both_ways(), two_matrices()), LAYERS, blocks, SIGLIP_TOKENS),
+        Stack(layer_norm_block(both_ways(), two_matrices(SIGLIP_ACTIVATES)), LAYERS, blocks, SIGLIP_TOKENS),
         last_norm(end, SIGLIP_TOKENS),
         One(end, SIGLIP_POOLING, num_tokens=1, when=Flag("vision_use_head", default=True)),
     )
@@ -61,18 +63,18 @@ BESIDE = (Part.VISION, Part.VISION, Part.VISION)
 """Parts of a vision tower that is a model, and of one beside the main stack."""
 
 
-def _text(positions: Size, *, causal: bool) -> tuple[RunSource, ...]:
+def _text(positions: Size, activation: Activation, *, causal: bool) -> tuple[RunSource, ...]:
     return (
         One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN, num_positions=positions)),
-        Stack(layer_norm_block(both_ways(causal=causal), two_matrices()), LAYERS),
+        Stack(layer_norm_block(both_ways(causal=causal), two_matrices(activation)), LAYERS),
         last_norm(Part.HEAD, None),
     )
 
 
 CLIP_POSITIONS = tokens("max_position_embeddings", default=77)
 SIGLIP_POSITIONS = tokens("max_position_embeddings", default=64)
-CLIP_TEXT = _text(CLIP_POSITIONS, causal=True)
-SIGLIP_TEXT = _text(SIGLIP_POSITIONS, causal=False)
+CLIP_TEXT = _text(CLIP_POSITIONS, CLIP_ACTIVATES, causal=True)
+SIGLIP_TEXT = _text(SIGLIP_POSITIONS, SIGLIP_ACTIVATES, causal=False)
 SIGLIP_PROJECTION = width("projection_size", default=HIDDEN)
 
 
@@ -121,9 +123,6 @@ def both_towers(check: Callable[[Config], None]) -> tuple[Callable[[Config], Non
     """The check on each tower."""
     return inside("text_config", check), inside("vision_config", check)
 
-
-CLIP_ACTIVATES = Activation("hidden_act", "quick_gelu")
-SIGLIP_ACTIVATES = Activation("hidden_act", "gelu_pytorch_tanh")
 
 FAMILIES: tuple[Family, ...] = (
     Family(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from costmodel.spec import Attention, Block, Dense, Mlp, Norm, Part
+from costmodel.spec import Activation, Attention, Block, Dense, Mlp, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families.parts import FFN, HEADS, HIDDEN
 from planner.models.family import One
-from planner.models.keys import Computed, KindSource, Quotient, Size, Word, part, width
+from planner.models.keys import Computed, KindSource, Quotient, Size, Source, Word, part, width
 
 MAX_LABELS = 2**20
 ENCODER_READS_AS_MANY = "The encoder is taken to read as many tokens as the decoder."
@@ -61,9 +61,10 @@ def both_ways(hidden: Size = HIDDEN, heads: Size = HEADS, **changes: Any) -> Kin
     return part(Attention, **{**sizes, **biases, "causal": False, **changes})
 
 
-def two_matrices(hidden: Size = HIDDEN, ffn: Any = FFN, **changes: Any) -> KindSource:
+def two_matrices(activation: Source | Activation, hidden: Size = HIDDEN, ffn: Any = FFN, **changes: Any) -> KindSource:
     """The feed-forward network of the first transformers: up, activation, down, with biases."""
-    return part(Mlp, **{"hidden": hidden, "ffn_hidden": ffn, "gated": False, "bias": True, **changes})
+    sizes = {"hidden": hidden, "ffn_hidden": ffn, "activation": activation}
+    return part(Mlp, **{**sizes, "gated": False, "bias": True, **changes})
 
 
 def layer_norm_block(mixer: Any, feed_forward: Any, hidden: Size = HIDDEN, **changes: Any) -> KindSource:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from costmodel.spec import Dense, LayerRun, Norm, Part
+from costmodel.spec import Activation, Dense, LayerRun, Norm, Part
 from planner.models.config import Config, shown
 from planner.models.families import llama4
 from planner.models.families.encoder_parts import both_ways, layer_norm_block, two_matrices
@@ -55,7 +55,7 @@ TOWER: tuple[RunSource, ...] = (
         num_extra_tokens=1,
         norm=Norm.LAYER,
     ),
-    Stack(layer_norm_block(both_ways(), two_matrices()), LAYERS, Part.VISION, TOKENS),
+    Stack(layer_norm_block(both_ways(), two_matrices(Activation.KERNEL)), LAYERS, Part.VISION, TOKENS),
     last_norm(Part.VISION, TOKENS),
     One(Part.CONNECTOR, part(Dense, hidden=FFN, out=PROJECTOR_IN), num_tokens=SHUFFLED),
     One(Part.CONNECTOR, part(Dense, hidden=PROJECTOR_OUT, out=PROJECTOR_OUT), num_tokens=SHUFFLED),

@@ -71,7 +71,7 @@ def _feeds_all_it_keeps(config: Config) -> None:
 
 TOWER_BLOCK = layer_norm_block(
     both_ways(HIDDEN, TOWER_HEADS, query_bias=False, key_bias=False, value_bias=False, output_bias=False),
-    two_matrices(),
+    two_matrices(Activation("hidden_act", "gelu")),
 )
 TOWER: tuple[RunSource, ...] = (
     stem(
@@ -163,7 +163,7 @@ FAMILIES: tuple[Family, ...] = (
         ),
         max_seq_len=In("text_config", tokens("max_position_embeddings", default=131_072)),
         checks=(
-            inside("vision_config", Activation("hidden_act", "gelu"), _feeds_all_it_keeps),
+            inside("vision_config", _feeds_all_it_keeps),
             inside("text_config", Activation(), Rotation(HEAD_SPLIT)),
         ),
         note=ONE_IMAGE,

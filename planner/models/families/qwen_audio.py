@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from costmodel.spec import Dense, Part
 from planner.models.families import llama, qwen_moe
-from planner.models.families.checks import Activation
 from planner.models.families.encoder_parts import inside, is_of_type
 from planner.models.families.language import ONE_WINDOW, Language, by_model_type
 from planner.models.families.whisper import FRAMES, tower
@@ -40,7 +39,7 @@ FAMILIES: tuple[Family, ...] = (
             LANGUAGE,
         ),
         max_seq_len=LANGUAGE.longest,
-        checks=(inside("audio_config", is_of_type("qwen2_audio_encoder"), Activation("activation_function", "gelu")),),
+        checks=(inside("audio_config", is_of_type("qwen2_audio_encoder")),),
         note=ONE_WINDOW,
     ),
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from costmodel.spec import Dense, Filter, LayerRun, Norm, Part
 from planner.models.config import Config, shown
+from planner.models.families.checks import Activation
 from planner.models.families.encoder_parts import both_ways, layer_norm_block, two_matrices
 from planner.models.families.image_parts import last_norm, stem
 from planner.models.families.language import Language, equals_text_width
@@ -21,6 +22,8 @@ TOWER_WIDTH = width("hidden_size")
 CHANNELS = Size("in_channels", default=3)
 FRAMES = Size("temporal_patch_size", default=2)
 MERGE = Size("spatial_merge_size", default=2, most=64)
+QUICK_GELU = Activation("hidden_act", "quick_gelu")
+TANH_GELU = Activation("hidden_act", "gelu_pytorch_tanh")
 OUT_WIDTH = 3584
 """Width that leaves the tower where none is given, whatever the width of the text."""
 SIDE = 64
@@ -149,7 +152,9 @@ def tower_2(language: Language) -> tuple[RunSource, ...]:
                 _plain_stem(TOWER_2_WIDTH),
                 Stack(
                     layer_norm_block(
-                        _tower_attention(TOWER_2_WIDTH), two_matrices(TOWER_2_WIDTH, TOWER_2_FFN), TOWER_2_WIDTH
+                        _tower_attention(TOWER_2_WIDTH),
+                        two_matrices(QUICK_GELU, TOWER_2_WIDTH, TOWER_2_FFN),
+                        TOWER_2_WIDTH,
                     ),
                     DEPTH,
                     Part.VISION,
@@ -211,7 +216,7 @@ def tower_3(language: Language) -> tuple[RunSource, ...]:
                     _filters(Size("patch_size", default=16), TOWER_WIDTH, bias=True),
                 ),
                 Stack(
-                    layer_norm_block(_tower_attention(TOWER_WIDTH), two_matrices()),
+                    layer_norm_block(_tower_attention(TOWER_WIDTH), two_matrices(TANH_GELU)),
                     DEPTH,
                     Part.VISION,
                     POSITIONS,

@@ -13,7 +13,7 @@ from planner.models.keys import Computed, Flag, KindSource, Size, Sum, Times, wi
 
 QKV_BIAS = Flag("qkv_bias", default=True)
 ATTENTION = both_ways(head_dim=HEAD_DIM, query_bias=QKV_BIAS, key_bias=QKV_BIAS, value_bias=QKV_BIAS)
-CHECKS = (Activation("hidden_act", "gelu"),)
+GELU = Activation("hidden_act", "gelu")
 
 
 def _classifier(hidden: Size | Times = HIDDEN) -> One:
@@ -48,7 +48,7 @@ def _backbone(
 
 PATCHES_OF_16 = patches(224, 16)
 PATCHES_OF_14 = patches(224, 14)
-VIT_BLOCK = layer_norm_block(ATTENTION, two_matrices())
+VIT_BLOCK = layer_norm_block(ATTENTION, two_matrices(GELU))
 POOLER_WIDTH = width("pooler_output_size", default=HIDDEN)
 STRIDE = Size("encoder_stride", default=16)
 PIXELS = Computed(lambda config, layer: STRIDE.read(config, layer) ** 2 * CHANNELS.read(config, layer))
@@ -62,7 +62,7 @@ def _families(model_type: str, prefix: str, extra_tokens: int) -> tuple[Family, 
     masking = _backbone(PATCHES_OF_16, 16, extra_tokens, positions, VIT_BLOCK, other_params=HIDDEN)
 
     def family(name: str, *runs: RunSource) -> Family:
-        return Family(f"{prefix}{name}", model_type, runs, checks=CHECKS)
+        return Family(f"{prefix}{name}", model_type, runs)
 
     return (
         family("ForImageClassification", *plain, _classifier()),
@@ -84,7 +84,7 @@ def _dino_ffn(config: Config, layer: int) -> int:
 
 DINO_BLOCK = layer_norm_block(
     ATTENTION,
-    two_matrices(ffn=Computed(_dino_ffn), gated=Flag("use_swiglu_ffn", default=False)),
+    two_matrices(GELU, ffn=Computed(_dino_ffn), gated=Flag("use_swiglu_ffn", default=False)),
     # A learned scale on what each half adds.
     other_params=Times(2, HIDDEN),
 )
@@ -108,15 +108,13 @@ FAMILIES: tuple[Family, ...] = (
         "DeiTForImageClassificationWithTeacher",
         "deit",
         (*DEIT[0].layers, _classifier()),
-        checks=CHECKS,
     ),
-    Family("Dinov2Model", "dinov2", DINO, checks=CHECKS),
-    Family("Dinov2ForImageClassification", "dinov2", (*DINO, DINO_CLASSIFIER), checks=CHECKS),
-    Family("Dinov2WithRegistersModel", "dinov2_with_registers", DINO_WITH_REGISTERS, checks=CHECKS),
+    Family("Dinov2Model", "dinov2", DINO),
+    Family("Dinov2ForImageClassification", "dinov2", (*DINO, DINO_CLASSIFIER)),
+    Family("Dinov2WithRegistersModel", "dinov2_with_registers", DINO_WITH_REGISTERS),
     Family(
         "Dinov2WithRegistersForImageClassification",
         "dinov2_with_registers",
         (*DINO_WITH_REGISTERS, DINO_CLASSIFIER),
-        checks=CHECKS,
     ),
 )

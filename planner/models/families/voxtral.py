@@ -84,7 +84,7 @@ FAMILIES: tuple[Family, ...] = (
         max_seq_len=LANGUAGE.longest,
         checks=(
             PROJECTS,
-            inside("audio_config", is_of_type("voxtral_encoder"), Activation("activation_function", "gelu")),
+            inside("audio_config", is_of_type("voxtral_encoder")),
         ),
         note=ONE_WINDOW,
     ),

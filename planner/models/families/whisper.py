@@ -26,6 +26,7 @@ FRAMES = tokens("max_source_positions", default=1500)
 """Of one window of sound (30 s), after the stem; the encoder always sees a whole window."""
 POSITIONS = tokens("max_target_positions", default=448)
 KERNEL = 3
+GELU = Activation("activation_function", "gelu")
 
 
 def two_convolutions(hidden: Size, mel_bins: Size) -> Computed:
@@ -56,7 +57,7 @@ def tower(
             part(Stem, hidden=hidden, filters=two_convolutions(hidden, mel_bins), num_positions=FRAMES),
             num_tokens=FRAMES,
         ),
-        Stack(layer_norm_block(listens(hidden, heads), two_matrices(hidden, ffn), hidden), count, stack, FRAMES),
+        Stack(layer_norm_block(listens(hidden, heads), two_matrices(GELU, hidden, ffn), hidden), count, stack, FRAMES),
         One(where, part(FinalNorm, hidden=hidden, norm=Norm.LAYER), num_tokens=FRAMES),
     )
 
@@ -73,7 +74,7 @@ DECODER: tuple[RunSource, ...] = (
     Stack(
         layer_norm_block(
             listens(HIDDEN, DECODER_HEADS, causal=True),
-            two_matrices(HIDDEN, width("decoder_ffn_dim")),
+            two_matrices(GELU, HIDDEN, width("decoder_ffn_dim")),
             HIDDEN,
             cross_attention=listens(HIDDEN, DECODER_HEADS, source_hidden=HIDDEN, source_len=FRAMES),
             num_norms=3,
@@ -91,7 +92,7 @@ def _layer_weights(config: Config, layer: int) -> int:
 
 
 CLASSIFIER_WIDTH = width("classifier_proj_size", default=256)
-CHECKS = (Activation("activation_function", "gelu"), pads_within(default=50256))
+CHECKS = (pads_within(default=50256),)
 
 FAMILIES: tuple[Family, ...] = (
     Family(
@@ -121,6 +122,5 @@ FAMILIES: tuple[Family, ...] = (
             dense(labels(), CLASSIFIER_WIDTH),
         ),
         max_seq_len=FRAMES,
-        checks=(Activation("activation_function", "gelu"),),
     ),
 )
