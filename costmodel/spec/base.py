@@ -18,16 +18,15 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic_core import ErrorDetails
 
 from costmodel.errors import BadInputError
+from costmodel.spec.faults import describe
+from costmodel.spec.shown import MAX_SHOWN, shown
 
 MAX_DEPTH = 64
 """Levels of lists and objects in a file; far above any of ours, and far below what a JSON writer can nest."""
 MAX_DIGITS = 1000
 """Of a whole number in a file. Python itself refuses to read more than 4,300."""
-MAX_PLACE = 60
-"""Characters of a path of keys in a message."""
 
 
 class Source(StrEnum):
@@ -68,7 +67,7 @@ class Document(Spec):
     def _read_schema(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(data, dict) and "schema" in data:
             if data["schema"] != cls.SCHEMA:
-                raise ValueError(f"schema is {data['schema']!r}, but this version reads {cls.SCHEMA!r}")
+                raise ValueError(f"schema is {shown(data['schema'])}, but this version reads {cls.SCHEMA!r}")
             data = {key: value for key, value in data.items() if key != "schema"}
         return handler(data)
 
@@ -86,7 +85,7 @@ class Document(Spec):
         if not isinstance(data, dict) or "schema" not in data:
             raise BadInputError(f"{where}: has no `schema` key; expected a file with schema {cls.SCHEMA!r}")
         if data["schema"] != cls.SCHEMA:
-            raise BadInputError(f"{where}: schema is {data['schema']!r}, but {cls.SCHEMA!r} is needed here")
+            raise BadInputError(f"{where}: schema is {shown(data['schema'])}, but {cls.SCHEMA!r} is needed here")
         return cls.from_data(data, where)
 
     @classmethod
@@ -95,7 +94,7 @@ class Document(Spec):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise BadInputError(describe(error, where)) from None
+            raise BadInputError(describe(error, where, data)) from None
 
 
 def fingerprint(data: Any) -> str:
@@ -142,26 +141,6 @@ def parse_json(text: str, where: str, constant: Callable[[str], Any] | None = No
     return data
 
 
-def describe(error: ValidationError, where: str) -> str:
-    """One sentence for the first fault of a validation error: where, which field, which value, what would do."""
-    first: ErrorDetails = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:] if message else "invalid"
-    if first["type"] == "extra_forbidden":
-        return f"{where}: unknown key {field!r}"
-    if first["type"] == "missing":
-        return f"{where}: key {field!r} is missing"
-    if not field:
-        return f"{where}: {message}"
-    return f"{where}: {field} is {_short(first['input'])}: {message}"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number that JSON knows")
 
@@ -170,7 +149,7 @@ class _NumberError(ValueError):
     """A number that is not taken, as it stands in the text."""
 
     def __init__(self, number: str, fault: str) -> None:
-        super().__init__(f"{_short(number)} {fault}")
+        super().__init__(f"{shown(number)} {fault}")
         self.number = number
 
 
@@ -196,7 +175,7 @@ def _line_of_number(text: str, number: str) -> int:
 def _place_of_no_text(data: Any, place: str = "") -> str | None:
     """The keys, with dots between them, to the first text with half of a surrogate pair; None where there is none."""
     if isinstance(data, str):
-        named = place if place.isprintable() and len(place) <= MAX_PLACE else _short(place)
+        named = place if place.isprintable() and len(place) <= MAX_SHOWN else shown(place)
         return None if _is_text(data) else named or "it"
     for key, child in _children(data):
         if isinstance(key, str) and not _is_text(key):
@@ -221,7 +200,7 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
-            raise ValueError(f"key {_short(key)} stands twice")
+            raise ValueError(f"key {shown(key)} stands twice")
         result[key] = value
     return result
 

@@ -10,9 +10,14 @@ MAX_SHOWN = 60
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in its file; a text alone is quoted as words of a sentence are."""
+    """A value as it stands in its file; a text alone is quoted as words of a sentence are.
+
+    What JSON lacks (a date, in YAML) is shown as Python writes it.
+    """
     if isinstance(value, str):
         return cut(repr(value))
+    if value is not None and not isinstance(value, dict | list | tuple | int | float):
+        return cut(str(value))
     text = json.dumps(value, ensure_ascii=False, default=str)
     return cut(text if text.isprintable() else json.dumps(value, default=str))
 

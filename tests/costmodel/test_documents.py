@@ -48,7 +48,7 @@ def test_documents_are_frozen(document: Document) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"tp": 0}, ("tp", "0", "greater")),
+        ({"tp": 0}, ("tp is 0, but must be at least 1",)),
         ({"tp": "two"}, ("tp", "'two'")),
         ({"zero": 4}, ("zero", "4")),
         ({"schedule": "zigzag"}, ("schedule", "'zigzag'", "1f1b")),
@@ -156,7 +156,7 @@ def test_another_question_has_another_id(change: dict[str, object]) -> None:
     [
         ({"losses": [], "step_times_s": [], "num_warmup_steps": 0}, "losses"),
         ({"losses": [5.5]}, "1 losses but 2 step times"),
-        ({"step_times_s": [0.2, 0.0]}, "step_times_s.1 is 0.0"),
+        ({"step_times_s": [0.2, 0.0]}, "step_times_s[1] is 0.0, but must be above 0"),
         ({"peak_memory_bytes": []}, "peak_memory_bytes"),
         ({"num_warmup_steps": 2}, "num_warmup_steps 2 leaves none of 2 steps"),
     ],

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.models.config import Config, shown
+from costmodel.spec.faults import fault
+from planner.models.config import Config
 from planner.models.keys.combined import Choose
 from planner.models.keys.key import Key
 from planner.models.keys.nested import In
@@ -29,10 +30,7 @@ def contradiction(error: ValueError, fields: Mapping[str, Any], config: Config) 
     message = str(error)
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False)[0]
-        name = ".".join(str(place) for place in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        if name:
-            message = f"{name} is {shown(first['input'])}: {message[0].lower()}{message[1:]}"
+        message = fault(first, ".".join(str(place) for place in first["loc"]))
     for field_name, source in fields.items():
         key = _key_behind(source, config)
         if key is not None:

@@ -1,0 +1,90 @@
+"""What is wrong with a document, in one sentence: where, which key, its value, and what would do.
+
+pydantic finds the faults; its own words speak of inputs, tuples and tags, which nobody has written into a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from costmodel.spec.shown import shown
+
+NEEDED: Mapping[str, str] = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "dict_type": "an object",
+    "enum": "one of {expected}",
+    "finite_number": "a finite number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "greater_than": "above {gt}",
+    "greater_than_equal": "at least {ge}",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a smaller whole number",
+    "int_type": "a whole number",
+    "less_than": "below {lt}",
+    "less_than_equal": "at most {le}",
+    "list_type": "a list",
+    "literal_error": "{expected}",
+    "model_attributes_type": "an object",
+    "model_type": "an object",
+    "string_pattern_mismatch": "a text of the form {pattern}",
+    "string_too_short": "a text of {min_length} or more characters",
+    "string_type": "a text",
+    "too_long": "of {max_length} or fewer entries",
+    "too_short": "of {min_length} or more entries",
+    "tuple_type": "a list",
+    "union_tag_not_found": "an object with the key {discriminator}",
+}
+"""By pydantic's name of a fault: what the value must be."""
+
+
+def describe(error: ValidationError, where: str, data: Any) -> str:
+    """The sentence for the first fault that `error` found in `data`; `where` names the origin of `data`."""
+    first = error.errors(include_url=False)[0]
+    place = _place(first, data)
+    match first["type"]:
+        case "extra_forbidden":
+            return f"{where}: unknown key {place!r}"
+        case "missing":
+            return f"{where}: key {place!r} is missing"
+    return f"{where}: {fault(first, place)}"
+
+
+def fault(first: ErrorDetails, place: str) -> str:
+    """What is wrong at `place`, the path of the key at fault, which is empty for a whole document."""
+    kind, context = first["type"], first.get("ctx", {})
+    if kind == "union_tag_invalid":
+        key = str(context["discriminator"]).strip("'")
+        return f"{place}.{key} is {shown(first['input'][key])}, but must be one of {context['expected_tags']}"
+    if kind == "invalid_key":
+        return f"key {shown(first['input'])} is no text"
+    if kind in NEEDED:
+        return f"{place or 'it'} is {shown(first['input'])}, but must be {NEEDED[kind].format_map(_plain(context))}"
+    # A sentence of our own, from a validator.
+    message = first["msg"].removeprefix("Value error, ")
+    if isinstance(first["input"], str | int | float | None):
+        place = f"{place} is {shown(first['input'])}"
+    return f"{place}: {message}" if first["loc"] else message
+
+
+def _plain(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Bounds as a person writes them: 0, not 0.0."""
+    whole = {name: int(bound) for name, bound in context.items() if isinstance(bound, float) and bound.is_integer()}
+    return {**context, **whole}
+
+
+def _place(first: ErrorDetails, data: Any) -> str:
+    """The path of keys to a fault, as it stands in the file: without the kinds that pydantic puts between."""
+    place = ""
+    for number, step in enumerate(first["loc"], start=1):
+        if isinstance(step, int) and isinstance(data, list | tuple):
+            place, data = f"{place}[{step}]", data[step]
+        elif isinstance(data, dict) and (step in data or (number == len(first["loc"]) and first["type"] == "missing")):
+            place, data = f"{place}.{step}" if place else step, data.get(step)
+    return place
