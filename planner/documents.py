@@ -12,6 +12,7 @@ from costmodel.feasibility import contradiction
 from costmodel.setting import Setting
 from costmodel.spec import Document, Measurement, PlanFile, Profile
 from planner.files import check_writable, read_text, schema_of, write_text
+from planner.models.agreement import check_agreement
 
 DocumentType = TypeVar("DocumentType", bound=Document)
 
@@ -28,10 +29,11 @@ SAME_RATE_FRAC = 0.01
 def read_plan_file(path: Path) -> PlanFile:
     """The answer of `solve` or `check` in `path`.
 
-    Raises BadInputError, also where the prediction is of another plan or workload, or the plan cannot be one of the
-    model, batch and cluster beside it.
+    Raises BadInputError, also where the model is not that of the config beside it, the prediction is of another plan
+    or workload, or the plan cannot be one of the model, batch and cluster beside it.
     """
     file = read_document(path, PlanFile, "plan file")
+    check_agreement(file.hf_config, file.model, f"plan file {path}")
     setting = Setting(file.model, file.workload, file.cluster, file.stack, file.profile)
     wrong = contradiction(setting, file.plan)
     if wrong is not None:
@@ -55,14 +57,17 @@ def read_measurement(path: Path) -> Measurement:
 def read_profile(path: Path) -> Profile:
     """What was measured on a machine.
 
-    Raises MissingError where there is no such file, since `planner profile` makes one; BadInputError for a faulty one.
+    Raises MissingError where there is no such file, since `planner profile` makes one; BadInputError for a faulty one,
+    also where the model is not that of the config beside it.
     """
     if not os.path.lexists(path):
         raise MissingError(
             f"profile {path}: no such file; measure this machine with `planner profile -o {path}`, "
             "or name a model and a cluster with --model and --cluster"
         )
-    return read_document(path, Profile, "profile")
+    profile = read_document(path, Profile, "profile")
+    check_agreement(profile.hf_config, profile.model, f"profile {path}")
+    return profile
 
 
 def check_document_writable(path: Path, kind: type[Document], *, force: bool) -> None:

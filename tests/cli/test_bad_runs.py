@@ -131,6 +131,15 @@ def edited(text: str, *path: str, value: object) -> str:
         (("prediction", "step_time_s"), 1e-9, ("1e-09 does not lie between its bounds",)),
         (("cluster", "device", "memory_bytes"), -1, ("cluster.device.memory_bytes is -1",)),
         (("hf_config",), [], ("hf_config",)),
+        (
+            ("hf_config", "intermediate_size"),
+            1024,
+            ("hf_config and model are not one model: model.runs[1].layer.feed_forward.ffn_hidden is", "makes it 1024"),
+        ),
+        (("hf_config", "num_hidden_layers"), 3, ("model.runs[1].count is", "hf_config makes it 3")),
+        (("hf_config", "architectures"), ["MistralForCausalLM"], ("model.architecture is 'LlamaForCausalLM'",)),
+        (("hf_config", "hidden_size"), "wide", ("hf_config: hidden_size is 'wide'",)),
+        (("hf_config", "factory"), "my.code:model", ("model.architecture is 'LlamaForCausalLM'", "'my.code:model'")),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "report", "export", "show"])

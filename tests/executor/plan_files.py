@@ -8,12 +8,7 @@ from costmodel.spec import (
     ClusterSpec,
     Device,
     DeviceKind,
-    Embedding,
-    Head,
-    LayerRun,
     LinkKind,
-    ModelSpec,
-    Part,
     Plan,
     PlanFile,
     Precision,
@@ -23,7 +18,7 @@ from costmodel.spec import (
     Workload,
 )
 from costmodel.stacks.native import NATIVE_CPU
-from tests.samples.blocks import dense_block
+from planner.models.read import read_model
 from tests.samples.stand_ins import even_cut, stand_in_plan_file
 
 TINY_LLAMA: dict[str, Any] = {
@@ -56,23 +51,6 @@ def tiny_workload(precision: Precision = Precision.FP32, global_batch: int = GLO
 
 def plan_file(plan: Plan, hf_config: dict[str, Any] = TINY_LLAMA, workload: Workload | None = None) -> PlanFile:
     """A plan file as `solve` writes it, for a computer with CPU ranks."""
-    block = dense_block(
-        hidden=hf_config["hidden_size"],
-        num_heads=hf_config["num_attention_heads"],
-        num_kv_heads=hf_config["num_key_value_heads"],
-        head_dim=hf_config["hidden_size"] // hf_config["num_attention_heads"],
-        ffn_hidden=hf_config["intermediate_size"],
-    )
-    vocab, hidden = hf_config["vocab_size"], hf_config["hidden_size"]
-    model = ModelSpec(
-        name="tiny",
-        architecture="LlamaForCausalLM",
-        runs=(
-            LayerRun(part=Part.EMBEDDING, layer=Embedding(vocab=vocab, hidden=hidden)),
-            LayerRun(part=Part.BLOCKS, layer=block, count=hf_config["num_hidden_layers"]),
-            LayerRun(part=Part.HEAD, layer=Head(vocab=vocab, hidden=hidden)),
-        ),
-    )
     device = Device(
         name="cpu",
         kind=DeviceKind.CPU,
@@ -94,7 +72,7 @@ def plan_file(plan: Plan, hf_config: dict[str, Any] = TINY_LLAMA, workload: Work
     return stand_in_plan_file(
         plan,
         hf_config=hf_config,
-        model=model,
+        model=read_model(hf_config, "config", "tiny"),
         workload=workload or tiny_workload(),
         cluster=ClusterSpec(name="here", device=device, num_devices=plan.num_ranks, tiers=(link,)),
         stack=NATIVE_CPU,

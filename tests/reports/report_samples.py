@@ -26,6 +26,19 @@ from costmodel.spec import (
     StageMemory,
     Workload,
 )
+from planner.models.read import read_model
+
+LOCAL_CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "num_hidden_layers": 4,
+    "hidden_size": 256,
+    "intermediate_size": 768,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "vocab_size": 256,
+    "max_position_embeddings": 8192,
+}
 
 
 def cluster_answer() -> PlanFile:
@@ -141,7 +154,7 @@ def cluster_answer() -> PlanFile:
 
 def local_answer() -> PlanFile:
     """A small model on two CPU ranks, planned from a profile; no pipeline."""
-    spec = model("demo-llama", 4, 256, 768, 8, 4, 256)
+    spec = read_model(LOCAL_CONFIG, "config", "demo-llama")
     chosen = plan(4, dp=2, zero=1, micro_batch=2, framework="native")
     stage = StageMemory(
         stage=0,
@@ -162,7 +175,7 @@ def local_answer() -> PlanFile:
     )
     time = Spread(median_s=0.021, low_s=0.02, high_s=0.024, num_samples=12)
     profile = Profile(
-        hf_config={"model_type": "llama"},
+        hf_config=LOCAL_CONFIG,
         model=spec,
         cluster=two_cpu_ranks(),
         layers=(
@@ -182,7 +195,7 @@ def local_answer() -> PlanFile:
         provenance=provenance(),
     )
     return PlanFile(
-        hf_config={"model_type": "llama"},
+        hf_config=LOCAL_CONFIG,
         model=spec,
         workload=Workload(global_batch=16, seq_len=256, precision=Precision.FP32),
         cluster=two_cpu_ranks(),
