@@ -56,6 +56,9 @@ MODULES = (
     "mllama",
     "qwen_audio",
     "sparse",
+    "own_code",
+    "chatglm",
+    "mpt",
 )
 """Those that people bring most come first. Where a config names no class, the first family of its model_type counts."""
 

@@ -56,17 +56,10 @@ def _norms_fit(config: Config) -> None:
         )
 
 
-FAMILIES = (
-    Family(
-        "MixtralForCausalLM",
-        "mixtral",
-        decoder(
-            block(attention(num_kv_heads=KV_HEADS_OF_8, window=WINDOW), experts(LOCAL, ffn_hidden=FFN)), tied=UNTIED
-        ),
-        checks=(Rotation(HEAD_DIM), Activation()),
-    ),
-    Family(
-        "PhimoeForCausalLM",
+def _phimoe(name: str) -> Family:
+    """Phi-3.5-MoE under the name of transformers, or that of the class beside its checkpoint."""
+    return Family(
+        name,
         "phimoe",
         decoder(
             block(
@@ -79,7 +72,20 @@ FAMILIES = (
             bias=Flag("lm_head_bias", default=False),
         ),
         checks=(Rotation(HEAD_DIM), _scales_angles, _picks_two, Activation()),
+    )
+
+
+FAMILIES = (
+    Family(
+        "MixtralForCausalLM",
+        "mixtral",
+        decoder(
+            block(attention(num_kv_heads=KV_HEADS_OF_8, window=WINDOW), experts(LOCAL, ffn_hidden=FFN)), tied=UNTIED
+        ),
+        checks=(Rotation(HEAD_DIM), Activation()),
     ),
+    _phimoe("PhimoeForCausalLM"),
+    _phimoe("PhiMoEForCausalLM"),
     Family(
         "OlmoeForCausalLM",
         "olmoe",

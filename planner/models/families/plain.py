@@ -44,6 +44,32 @@ STABLE_PARALLEL = Flag("use_parallel_residual", default=False)
 STABLE_BIAS = Flag("use_qkv_bias", default=False)
 STABLE_NORMS = Flag("qk_layernorm", default=False)
 
+
+def _stablelm(name: str, model_type: str, rotated: str) -> Family:
+    """StableLM, which rotates the share of each head that the key `rotated` gives."""
+    return Family(
+        name,
+        model_type,
+        decoder(
+            block(
+                attention(
+                    num_kv_heads=kv_heads(32),
+                    head_dim=HEAD_SPLIT,
+                    qk_norm=Choose(STABLE_NORMS, {True: QkNorm.EVERY_HEAD, False: QkNorm.NONE}),
+                    **biased(STABLE_BIAS),
+                ),
+                mlp(),
+                norm=Norm.LAYER,
+                num_norms=Choose(STABLE_PARALLEL, {True: 1, False: 2}),
+                parallel=STABLE_PARALLEL,
+            ),
+            tied=UNTIED,
+            norm=Norm.LAYER,
+        ),
+        checks=(Rotation(HEAD_SPLIT, rotated, default=0.25), Activation()),
+    )
+
+
 # Of Apertus
 
 XIELU = "xielu"
@@ -63,27 +89,9 @@ INTERN_BIAS = Flag("bias", default=False, aliases=("mlp_bias",))
 EXAONE_LAYERS = layers("num_hidden_layers", aliases=("num_layers",))
 
 FAMILIES = (
-    Family(
-        "StableLmForCausalLM",
-        "stablelm",
-        decoder(
-            block(
-                attention(
-                    num_kv_heads=kv_heads(32),
-                    head_dim=HEAD_SPLIT,
-                    qk_norm=Choose(STABLE_NORMS, {True: QkNorm.EVERY_HEAD, False: QkNorm.NONE}),
-                    **biased(STABLE_BIAS),
-                ),
-                mlp(),
-                norm=Norm.LAYER,
-                num_norms=Choose(STABLE_PARALLEL, {True: 1, False: 2}),
-                parallel=STABLE_PARALLEL,
-            ),
-            tied=UNTIED,
-            norm=Norm.LAYER,
-        ),
-        checks=(Rotation(HEAD_SPLIT, default=0.25), Activation()),
-    ),
+    _stablelm("StableLmForCausalLM", "stablelm", "partial_rotary_factor"),
+    # The class beside the first checkpoints.
+    _stablelm("StableLMEpochForCausalLM", "stablelm_epoch", "rope_pct"),
     Family(
         "GraniteForCausalLM", "granite", decoder(block(heads(), mlp(bias=MLP_BIAS)), tied=UNTIED), checks=LLAMA_LIKE
     ),
