@@ -86,5 +86,5 @@ def _place(first: ErrorDetails, data: Any) -> str:
         if isinstance(step, int) and isinstance(data, list | tuple):
             place, data = f"{place}[{step}]", data[step]
         elif isinstance(data, dict) and (step in data or (number == len(first["loc"]) and first["type"] == "missing")):
-            place, data = f"{place}.{step}" if place else step, data.get(step)
+            place, data = f"{place}.{step}" if place else str(step), data.get(step)
     return place

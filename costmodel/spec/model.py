@@ -154,6 +154,22 @@ class ModelSpec(Document):
         its image; None where the job says it."""
         return next(run.num_tokens for run in self.runs if run.part is Part.BLOCKS)
 
+    @cached_property
+    def sense_tokens(self) -> int:
+        """Tokens that image and sound take of each sequence of the main stack: what leaves the last connector of each.
+
+        0 where there are none, and where the main stack reads them beside its sequence, by cross-attention.
+        """
+        stack = [run.layer for run in self.runs if run.part is Part.BLOCKS]
+        if any(isinstance(layer, Block) and layer.cross_attention is not None for layer in stack):
+            return 0
+        ends = zip(self.runs, self.runs[1:], strict=False)
+        return sum(
+            run.num_tokens or 0
+            for run, following in ends
+            if run.part is Part.CONNECTOR and following.part is not Part.CONNECTOR
+        )
+
     @property
     def num_layers(self) -> int:
         """Number of blocks of the main stack (what a config calls num_hidden_layers)."""

@@ -68,7 +68,7 @@ def demonstrate(files: Files, device: str, nproc: int | None, *, force: bool, on
 
     # A machine's speed wanders over minutes: what is trained comes right after it was measured.
     model = load_model(DEMO_MODEL)
-    choices = choose(model, kind, num_ranks, None, None)
+    choices = choose(model, DEMO_MODEL, kind, num_ranks, None, None)
     choices = ProfileChoices(kind, num_ranks, choices.seq_len, choices.precision, PROFILE_BUDGET_S)
     profile = measure_here(model, choices, part(on_progress, 0.1, 0.55))
     write_document(files.profile, profile, force=force)

@@ -38,12 +38,13 @@ def profile(
     from planner.models.presets import DEMO_MODEL
 
     check_document_writable(output, Profile, force=force)
-    loaded = loading.load(model or DEMO_MODEL)
+    named = DEMO_MODEL if model is None else model
+    loaded = loading.load(named)
     loading.refuse_to_train(loaded.hf_config, f"--model {model}")
     kind = find_device(device)
     num_ranks = default_ranks(kind) if nproc is None else nproc
     check_ranks(kind, num_ranks)
-    choices = choose(loaded, kind, num_ranks, seq_len, precision)
+    choices = choose(loaded, named, kind, num_ranks, seq_len, precision)
     note(
         f"measuring {loaded.spec.name} ({choices.precision.value}, {choices.seq_len} tokens) on {num_ranks} "
         f"{kind.value} rank{'s' if num_ranks > 1 else ''}"

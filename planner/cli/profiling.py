@@ -9,7 +9,8 @@ from costmodel.errors import BadInputError
 from costmodel.spec import DeviceKind, Precision, Profile
 from planner.cli.console import OnProgress, note
 from planner.cli.device import default_precision, published_device, tensor_degrees
-from planner.cli.question import DEFAULT_SEQ_LEN, SEQUENCES_PER_GPU
+from planner.cli.lengths import check_seq_len, default_seq_len
+from planner.cli.question import SEQUENCES_PER_GPU
 from planner.models.read import LoadedModel
 
 
@@ -26,16 +27,14 @@ class ProfileChoices:
 
 
 def choose(
-    model: LoadedModel, kind: DeviceKind, num_ranks: int, seq_len: int | None, precision: str | None
+    model: LoadedModel, named: str, kind: DeviceKind, num_ranks: int, seq_len: int | None, precision: str | None
 ) -> ProfileChoices:
-    """The choices for a profile, with defaults for those that are None; raises BadInputError for a bad value."""
-    longest = model.spec.max_seq_len
-    if seq_len is None:
-        seq_len = min(longest or DEFAULT_SEQ_LEN, DEFAULT_SEQ_LEN)
-    if seq_len < 1 or (longest is not None and seq_len > longest):
-        raise BadInputError(
-            f"--seq-len is {seq_len}, but must be from 1 to {longest}, the most {model.spec.name} takes"
-        )
+    """The choices for a profile, with defaults for those that are None; raises BadInputError for a bad value.
+
+    `named` is what the user called the model.
+    """
+    seq_len = default_seq_len(model.spec) if seq_len is None else seq_len
+    check_seq_len(seq_len, model.spec, model.hf_config, named)
     known = tuple(item.value for item in Precision if kind is DeviceKind.CUDA or item is not Precision.FP16)
     if precision is not None and precision not in known:
         raise BadInputError(f"--precision is {precision}, but must be one of {', '.join(known)}")

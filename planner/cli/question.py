@@ -13,6 +13,7 @@ from costmodel.errors import BadInputError
 from costmodel.spec import Block, ClusterSpec, ModelSpec, Moe, Precision, Profile, Workload
 from planner.cli import loading
 from planner.cli.layout import unsupported
+from planner.cli.lengths import check_seq_len, default_seq_len
 from planner.clusters.read import load_cluster, published_cluster
 from planner.clusters.resize import check_num_gpus, extend_profile_cluster
 from planner.documents import read_profile
@@ -23,11 +24,9 @@ from planner.job import Job
 from planner.models.read import read_model
 
 DEFAULT_PROFILE = Path("profile.json")
-DEFAULT_SEQ_LEN = 4096
-"""Tokens, where the model allows as many."""
 SEQUENCES_PER_GPU = 8
 """Default global batch per GPU."""
-MAX_SIZE = 2**31
+MAX_GLOBAL_BATCH = 2**31
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,9 @@ def build_job(
         profile = DEFAULT_PROFILE
     machine = _machine(gpus, cluster, profile)
     hf_config, spec, model_assumptions, model_hash = _model(model, machine.profile)
-    job_workload, defaults = _workload(gpus, spec, machine, workload, target)
+    seq_len = _default_seq_len(spec, machine.profile) if workload.seq_len is None else workload.seq_len
+    check_seq_len(seq_len, spec, hf_config, model)
+    job_workload, defaults = _workload(gpus, seq_len, machine, workload, target)
     return Job(
         hf_config=hf_config,
         model=spec,
@@ -154,25 +155,16 @@ def _model(
 
 
 def _workload(
-    gpus: int, model: ModelSpec, machine: _Machine, flags: WorkloadFlags, framework: Framework
+    gpus: int, seq_len: int, machine: _Machine, flags: WorkloadFlags, framework: Framework
 ) -> tuple[Workload, dict[str, int | str]]:
     for flag, value, valid in (("--optimizer", flags.optimizer, "adamw"), ("--method", flags.method, "pretrain")):
         if value not in (None, valid):
             raise BadInputError(unsupported(flag, value, (valid,)))
     global_batch = SEQUENCES_PER_GPU * gpus if flags.global_batch is None else flags.global_batch
-    seq_len = _default_seq_len(model, machine.profile) if flags.seq_len is None else flags.seq_len
     precision = check_precision(flags.precision or _default_precision(machine, framework), machine.cluster, framework)
-    _check_size("--global-batch", global_batch)
-    _check_size("--seq-len", seq_len)
-    if model.fixed_seq_len not in (None, seq_len):
+    if not 1 <= global_batch <= MAX_GLOBAL_BATCH:
         raise BadInputError(
-            f"--seq-len is {seq_len}, but {model.name} works on {model.fixed_seq_len} tokens, whatever the job; leave "
-            "--seq-len out"
-        )
-    if model.max_seq_len is not None and seq_len > model.max_seq_len:
-        raise BadInputError(
-            f"--seq-len is {seq_len}, but {model.name} takes at most {model.max_seq_len} tokens; use at most that, or "
-            "raise max_position_embeddings in its config.json"
+            f"--global-batch is {global_batch}, but must be a whole number from 1 to {MAX_GLOBAL_BATCH}"
         )
     workload = Workload(global_batch=global_batch, seq_len=seq_len, precision=precision)
     chosen = workload.model_dump(mode="json")
@@ -208,11 +200,10 @@ def _offers_fp16(precision: str, cluster: ClusterSpec) -> bool:
 
 
 def _default_seq_len(model: ModelSpec, profile: Profile | None) -> int:
-    if model.fixed_seq_len is not None:
-        return model.fixed_seq_len
-    if profile is not None and profile.layers and profile.model == model:
+    """That of the profile of this very model; else the default of the model."""
+    if profile is not None and profile.layers and profile.model == model and model.fixed_seq_len is None:
         return profile.layers[0].seq_len
-    return min(model.max_seq_len or DEFAULT_SEQ_LEN, DEFAULT_SEQ_LEN)
+    return default_seq_len(model)
 
 
 def _default_precision(machine: _Machine, framework: Framework) -> str:
@@ -222,8 +213,3 @@ def _default_precision(machine: _Machine, framework: Framework) -> str:
     peaks = machine.cluster.device.peak_flop_per_s
     usable = [precision for precision in Precision if precision in peaks and precision in framework.precisions]
     return (usable or [Precision.FP32])[0].value
-
-
-def _check_size(flag: str, value: int) -> None:
-    if not 1 <= value <= MAX_SIZE:
-        raise BadInputError(f"{flag} is {value}, but must be a whole number from 1 to {MAX_SIZE}")
