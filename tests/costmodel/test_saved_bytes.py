@@ -76,6 +76,31 @@ def test_gains_of_norms_in_fp32():
     assert saved(view(block, setting(stack=stack(norm_keeps_fp32_copy=True)))).size_bytes == 960 + 384
 
 
+@pytest.mark.parametrize(
+    ("norm", "bytes_per_number"),
+    [
+        (Norm.LAYER, 2),  # a kernel keeps its input
+        (Norm.LAYER_WRITTEN_OUT, 12),  # differences from the mean twice, and those divided, in four bytes each
+        (Norm.FIXED_IN_FP32, 4),  # a copy
+    ],
+)
+def test_layer_norms(norm: Norm, bytes_per_number: int):
+    # Two norms of 8 numbers for 4 tokens, of which 960 counts two bytes each.
+    block = BLOCK.model_copy(update={"norm": norm})
+    copies = setting(stack=stack(norm_keeps_fp32_copy=True))
+    assert saved(view(block)).size_bytes == 960
+    assert saved(view(block, copies)).size_bytes == 960 + 64 * (bytes_per_number - 2)
+
+
+def test_values_that_are_normalised_or_laid_out_for_every_head():
+    # Values of 4 numbers for 4 tokens: a kernel keeps two bytes each, eager code four. Two heads of keys and of values
+    # instead of one each: 4 + 4 numbers more for each token.
+    copies = setting(stack=stack(norm_keeps_fp32_copy=True))
+    assert saved(view(with_mixer(normalises_values=True))).size_bytes == 960 + 32
+    assert saved(view(with_mixer(normalises_values=True), copies)).size_bytes == 960 + 256 + 64
+    assert saved(view(with_mixer(repeats_kv=True))).size_bytes == 960 + 64
+
+
 def test_values_keep_a_joint_projection_alive():
     # Queries 8 and keys 4 of 4 tokens, two bytes each, once more.
     assert saved(view(with_mixer(rotates_joint_projection=True))).size_bytes == 960 + 96

@@ -64,6 +64,20 @@ LATENT: dict[str, Any] = {
     "topk_group": 1,
     "first_k_dense_replace": 1,
 }
+GEMMA4 = {
+    **DECODER,
+    "hidden_size_per_layer_input": 32,
+    "vocab_size_per_layer_input": 100,
+    "num_kv_shared_layers": 0,
+    "global_head_dim": 64,
+    "layer_types": ["sliding_attention", "full_attention"],
+}
+FALCON = {
+    **{key: DECODER[key] for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")},
+    "bias": False,
+    "alibi": False,
+}
+GLM = {**EXPERTS, "n_routed_experts": 8, "n_shared_experts": 1, "n_group": 1, "topk_group": 1}
 GPT2 = {"n_embd": HIDDEN, "n_layer": 2, "n_head": 4, "vocab_size": 100}
 PLAIN = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 VIT = {**DECODER, **PLAIN, "image_size": 128, "patch_size": 16}
@@ -139,7 +153,18 @@ CASES = (
     Case("OPTForCausalLM", "opt", {**DECODER, "ffn_dim": 640, "word_embed_proj_dim": HIDDEN, "dropout": 0.0}),
     Case("Gemma2ForCausalLM", "gemma2", DECODER),
     Case("Gemma3ForCausalLM", "gemma3_text", DECODER),
+    Case("Gemma4ForCausalLM", "gemma4_text", GEMMA4),
     Case("Olmo2ForCausalLM", "olmo2", DECODER),
+    Case("OlmoForCausalLM", "olmo", DECODER),
+    Case("CohereForCausalLM", "cohere", {**DECODER, "use_qk_norm": True}),
+    *(
+        Case("FalconForCausalLM", "falcon", {**FALCON, **version})
+        for version in (
+            {"multi_query": True, "parallel_attn": True},
+            {"multi_query": False, "parallel_attn": False},
+            {"new_decoder_architecture": True, "num_kv_heads": 2},
+        )
+    ),
     Case("BertForMaskedLM", "bert", {**DECODER, **PLAIN}),
     Case("ModernBertForMaskedLM", "modernbert", DECODER),
     Case("CLIPModel", "clip", CLIP, captioned),
@@ -157,6 +182,10 @@ CASES = (
     Case("DeepseekV3ForCausalLM", "deepseek_v3", LATENT),
     Case("DeepseekV3ForCausalLM", "deepseek_v3", {**LATENT, "first_k_dense_replace": 2}),
     Case("GptOssForCausalLM", "gpt_oss", EXPERTS),
+    Case("Qwen2MoeForCausalLM", "qwen2_moe", {**EXPERTS, "shared_expert_intermediate_size": 192}),
+    Case("Glm4MoeForCausalLM", "glm4_moe", {**GLM, "first_k_dense_replace": 1}),
+    Case("Dots1ForCausalLM", "dots1", {**GLM, "first_k_dense_replace": 1}),
+    Case("FlexOlmoForCausalLM", "flex_olmo", EXPERTS),
 )
 
 

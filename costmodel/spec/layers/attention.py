@@ -78,6 +78,10 @@ class Attention(Kind):
     rotates_joint_projection: bool = False
     """Whether queries and keys are rotated out of one projection of which values are a view, so that values keep all
     of it alive (GPT-NeoX)."""
+    normalises_values: bool = False
+    """Whether values have a norm that learns nothing, in fp32 (Gemma 4)."""
+    repeats_kv: bool = False
+    """Whether keys and values are laid out anew for every query head (Falcon 40B)."""
     output_gate: bool = False
     """Whether the query projection also yields a gate on the output (Qwen 3.5)."""
     has_sinks: bool = False
@@ -223,13 +227,14 @@ class Attention(Kind):
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
         """Queries, keys and values as the attention meets them, the output of the heads, the gate after its sigmoid
-        and the gated output, what norms of queries and keys keep, biases of the scores, of learned ones also the
-        numbers of their rows, and of another stream a gathered copy where the stack keeps one.
+        and the gated output, what norms of queries, keys and values keep, biases of the scores, of learned ones also
+        the numbers of their rows, and of another stream a gathered copy where the stack keeps one.
 
         A fused kernel keeps no scores. Dropout counts as none. Keys and values of an earlier layer are kept there.
         """
         tokens, source = batch * seq_len, batch * (self.source_len or seq_len)
         key, value = (0, 0) if self.reuses_kv else (self.key_width, self.value_width)
+        kv = self.query_width + self.output_width if self.repeats_kv else key + value
         joint = self.query_width + key if self.rotates_joint_projection else 0
         gate = 2 * self.output_width if self.output_gate else 0
         width = self.query_width + self.output_width + joint + gate
@@ -237,13 +242,15 @@ class Attention(Kind):
         pairs = seq_len * (self.source_len or seq_len)
         bias = self.num_heads * pairs if self.score_bias.is_kept else 0
         buckets = float(pairs) if self.position_buckets else 0.0
-        values = (tokens * width + source * (key + value) + bias) / tp
+        values = (tokens * width + source * kv + bias) / tp
         if tp > 1 and stack.gathered_input_saved and self.attends_elsewhere and not self.reuses_kv:
             values += source * (self.source_hidden or self.hidden)
         kept = Saved(values=values, int64_values=buckets)
-        if self.qk_norm is QkNorm.NONE:
-            return kept
-        return kept + self.qk_norm_kind.saved((tokens * self.query_width + source * key) / tp, stack)
+        if self.qk_norm is not QkNorm.NONE:
+            kept += self.qk_norm_kind.saved((tokens * self.query_width + source * key) / tp, stack)
+        if self.normalises_values:
+            kept += Norm.FIXED_IN_FP32.saved(source * value / tp, stack)
+        return kept
 
     def state_values(self, seq_len: int) -> int:
         """Keys and values of the tokens that the next one sees: all of the sequence or of the other stream, one fewer

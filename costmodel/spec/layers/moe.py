@@ -101,13 +101,15 @@ class Moe(Kind):
 
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
         """The routed copies of the tokens and what the experts yield for each, their columns, router scores in fp32,
-        the router's copy of the tokens where eager code makes one, and the shared network's."""
+        the router's copy of the tokens where eager code makes one, and the shared network's, of a gated one also its
+        result and the gate."""
         tokens = batch * seq_len
         rows = tokens * self.experts_per_token
         columns = kept_per_column(self.gated, self.activation, stack) * self.ffn_hidden / tp
         copied = self.hidden if self.router_in_fp32 and not stack.mlp_activation_fused else 0
+        gated = self.hidden + 1 if self.shared_gate else 0
         routed = Saved(
-            values=rows * (2 * self.routed_width + columns) + 2.0 * tokens * (self.latent or 0),
+            values=rows * (2 * self.routed_width + columns) + tokens * (2.0 * (self.latent or 0) + gated),
             fp32_values=tokens * (2.0 * self.num_experts + copied),
             int64_values=float(rows),
         )

@@ -18,12 +18,16 @@ class Norm(StrEnum):
     LAYER = "layer"
     """Mean and variance, with gain and bias (arXiv 1607.06450)."""
     LAYER_WITHOUT_BIAS = "layer_without_bias"
+    LAYER_WRITTEN_OUT = "layer_written_out"
+    """The same, which eager code writes out in fp32 (Cohere)."""
     FIXED = "fixed"
     """Of any kind, with nothing to learn."""
+    FIXED_IN_FP32 = "fixed_in_fp32"
+    """The same, to which eager code gives a copy in fp32 (OLMo 1)."""
 
     def num_params(self, width: int) -> int:
         """Parameters over `width` numbers."""
-        return width * {Norm.LAYER: 2, Norm.FIXED: 0}.get(self, 1)
+        return width * {Norm.LAYER: 2, Norm.FIXED: 0, Norm.FIXED_IN_FP32: 0}.get(self, 1)
 
     @property
     def num_sums(self) -> int:
@@ -34,10 +38,14 @@ class Norm(StrEnum):
         """What it keeps of `values` numbers, apart from its result, which belongs to what reads it.
 
         A kernel keeps its input. Eager code writes root-mean-square norms out and keeps a copy of the input in fp32
-        and the normalised numbers before the gain, in fp32 where the gain is. Mean and variance count as nothing.
+        and the normalised numbers before the gain, in fp32 where the gain is; around a mean it keeps the differences
+        from it twice. Mean and variance count as nothing.
         """
-        if stack.norm_keeps_fp32_copy and self is Norm.RMS:
-            return Saved(values=values, fp32_values=values)
-        if stack.norm_keeps_fp32_copy and self is Norm.RMS_GAIN_IN_FP32:
-            return Saved(fp32_values=2 * values)
-        return Saved(values=values)
+        written_out = {
+            Norm.RMS: Saved(values=values, fp32_values=values),
+            Norm.RMS_GAIN_IN_FP32: Saved(fp32_values=2 * values),
+            Norm.LAYER_WRITTEN_OUT: Saved(fp32_values=3 * values),
+            Norm.FIXED_IN_FP32: Saved(fp32_values=values),
+        }
+        kernel = Saved(values=values)
+        return written_out.get(self, kernel) if stack.norm_keeps_fp32_copy else kernel

@@ -13,6 +13,7 @@ from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, tokens
 
 BIAS = Flag("attention_bias", default=False)
 WINDOW = tokens("sliding_window", default=4096, null=None)
+NORM = Norm.LAYER_WRITTEN_OUT
 
 
 def _all_but_every_fourth(config: Config, layer: int) -> str:
@@ -24,14 +25,14 @@ def _all_but_every_fourth(config: Config, layer: int) -> str:
 def _model(**changes: Any) -> tuple[RunSource, ...]:
     return decoder(
         block(
-            attention(output_bias=BIAS, **biased(BIAS), **changes),
+            attention(output_bias=BIAS, qk_norm_kind=NORM, **biased(BIAS), **changes),
             mlp(),
-            norm=Norm.LAYER_WITHOUT_BIAS,
+            norm=NORM,
             num_norms=1,
             parallel=True,
         ),
         tied=TIED,
-        norm=Norm.LAYER_WITHOUT_BIAS,
+        norm=NORM,
     )
 
 

@@ -20,6 +20,7 @@ HEADS = Size("num_attention_heads")
 BIAS = Flag("bias", default=False)
 PARALLEL = Flag("parallel_attn", default=True)
 GROUPED = Flag("new_decoder_architecture", default=False)
+ALIBI = Flag("alibi", default=False)
 MULTI_QUERY = Flag("multi_query", default=True)
 
 RW_LAYERS = layers("n_layer", aliases=("num_hidden_layers",))
@@ -47,8 +48,21 @@ def _kv_heads(grouped: Source, multi_query: Source, heads: Size, kv_heads: Sourc
     return Choose(grouped, {True: kv_heads, False: Choose(multi_query, {True: 1, False: heads})})
 
 
+def _rotates_joint_projection(grouped: Source, multi_query: Source) -> Source:
+    """Values are a view of one projection beside queries and keys where each head has its own; other versions copy."""
+    apart = Choose(grouped, {True: False, False: Choose(multi_query, {True: False, False: True})})
+    return Choose(ALIBI, {True: False, False: apart})
+
+
 def _model(
-    num_layers: Size, heads: Size, kv_heads: Source, ffn: Any, parallel: Source, num_norms: Source
+    num_layers: Size,
+    heads: Size,
+    kv_heads: Source,
+    ffn: Any,
+    parallel: Source,
+    num_norms: Source,
+    grouped: Source,
+    multi_query: Source,
 ) -> tuple[RunSource, ...]:
     return (
         One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN)),
@@ -60,6 +74,9 @@ def _model(
                     num_kv_heads=kv_heads,
                     head_dim=Quotient(HIDDEN, heads),
                     output_bias=BIAS,
+                    rotates_joint_projection=_rotates_joint_projection(grouped, multi_query),
+                    repeats_kv=grouped,
+                    linear_biases=ALIBI,
                     **biased(BIAS),
                 ),
                 mlp(hidden=HIDDEN, ffn_hidden=ffn, gated=False, bias=BIAS),
@@ -79,7 +96,7 @@ def _rotates(heads: Size) -> Any:
     rotation = Rotation(Quotient(HIDDEN, heads))
 
     def check(config: Config) -> None:
-        if not Flag("alibi", default=False).read(config, 0):
+        if not ALIBI.read(config, 0):
             rotation(config)
 
     return check
@@ -92,6 +109,8 @@ RW_MODEL = _model(
     Times(4, HIDDEN),
     RW_PARALLEL,
     _num_norms(RW_PARALLEL, RW_GROUPED),
+    RW_GROUPED,
+    RW_MULTI_QUERY,
 )
 
 FAMILIES = (
@@ -105,6 +124,8 @@ FAMILIES = (
             width("ffn_hidden_size", default=Times(4, HIDDEN)),
             PARALLEL,
             _num_norms(PARALLEL, GROUPED),
+            GROUPED,
+            MULTI_QUERY,
         ),
         max_seq_len=tokens("max_position_embeddings", default=2048),
         checks=(_rotates(HEADS), Activation("activation", "gelu")),

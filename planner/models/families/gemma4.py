@@ -10,7 +10,7 @@ from typing import Any
 from costmodel.spec import Embedding, Moe, Part, QkNorm
 from planner.models.config import Config, shown
 from planner.models.families.checks import LAYER_TYPES, Activation, Rotation
-from planner.models.families.gemma import BIAS, GELU, HEAD_DIM, KV_HEADS_OF_4
+from planner.models.families.gemma import BIAS, GELU, HEAD_DIM, KV_HEADS_OF_4, NORM
 from planner.models.families.parts import (
     FFN,
     HEADS,
@@ -206,6 +206,8 @@ GEMMA4_TEXT = (
                 head_dim=Computed(_head_dim),
                 output_bias=BIAS,
                 qk_norm=QkNorm.HEAD,
+                qk_norm_kind=NORM,
+                normalises_values=True,
                 value_is_key=Choose(Computed(_is_global), {True: KEY_IS_VALUE, False: False}),
                 reuses_kv=Computed(_shares),
                 causal=Choose(BOTH_WAYS, {"all": False, "vision": True}),
@@ -213,10 +215,12 @@ GEMMA4_TEXT = (
                 **biased(BIAS),
             ),
             FEED_FORWARD,
+            norm=NORM,
             num_norms=Computed(_num_norms),
             layer_input=LAYER_INPUT,
         ),
         tied=TIED,
+        norm=NORM,
     )[1:],
 )
 GEMMA4_CHECKS = (

@@ -60,9 +60,12 @@ VISION4: tuple[RunSource, ...] = (
                 num_kv_heads=Size("num_key_value_heads", default=12),
                 head_dim=width("head_dim", default=64),
                 qk_norm=QkNorm.HEAD,
+                qk_norm_kind=gemma.NORM,
+                normalises_values=True,
                 causal=False,
             ),
             mlp(),
+            norm=gemma.NORM,
             num_norms=4,
         ),
         LAYERS,
@@ -133,19 +136,20 @@ def _attention(config: Config, layer: int) -> Attention:
 
 
 CONFORMER = (
-    part(Block, hidden=HIDDEN, feed_forward=NETWORK),
+    part(Block, hidden=HIDDEN, feed_forward=NETWORK, norm=gemma.NORM),
     part(
         Block,
         hidden=HIDDEN,
         mixer=Computed(_attention),
         # The convolution stands between a gated matrix and one back; its own kernel spans a few tokens per channel.
         feed_forward=part(Mlp, hidden=HIDDEN, ffn_hidden=HIDDEN),
+        norm=gemma.NORM,
         num_norms=4,
         other_params=Computed(
             lambda config, layer: HIDDEN.read(config, layer) * Size("conv_kernel_size", default=5).read(config, layer)
         ),
     ),
-    part(Block, hidden=HIDDEN, feed_forward=NETWORK, num_norms=3),
+    part(Block, hidden=HIDDEN, feed_forward=NETWORK, norm=gemma.NORM, num_norms=3),
 )
 """A block of a Conformer (arXiv 2005.08100): network, attention, convolution, network."""
 

@@ -59,7 +59,7 @@ MOE_ATTENTION = attention(
     qk_norm=Choose(Flag("use_qk_norm", default=False), {True: QkNorm.HEAD, False: QkNorm.NONE}),
     **biased(ATTENTION_BIAS),
 )
-EXPERTS = experts(ROUTED, shared=shared_experts(SHARED))
+EXPERTS = experts(ROUTED, router_in_fp32=True, shared=shared_experts(SHARED))
 
 LITE_ATTENTION = latent_attention(
     query_latent(768), 192, 256, qk_rope_head_dim=width("qk_rope_head_dim", default=64, aliases=("head_dim",))
@@ -110,7 +110,7 @@ DSA_ATTENTION = latent_attention(
     **index(Choose(INDEXER_TYPES, {"full": INDEX_HEADS, "shared": 0})),
 )
 DSA_PREDICTING = DSA_ATTENTION.but(index_heads=INDEX_HEADS)
-DSA_EXPERTS = experts(ROUTED_OF_ANY_NAME, shared=shared_experts(SHARED))
+DSA_EXPERTS = experts(ROUTED_OF_ANY_NAME, router_in_fp32=True, shared=shared_experts(SHARED))
 
 FAMILIES = (
     Family(

@@ -196,7 +196,7 @@ FAMILIES = (
     Family(
         "CodeGenForCausalLM",
         "codegen",
-        _model(PARALLEL, tied=UNTIED, head_bias=True),
+        _model(PARALLEL.but(mixer=_heads(rotates_joint_projection=True)), tied=UNTIED, head_bias=True),
         max_seq_len=POSITIONS_OF_2048,
         checks=(GELU, _can_rotate, _has_four_shards),
     ),

@@ -84,6 +84,7 @@ MIXER = Choose(
 )
 EXPERTS = experts(
     NUM_EXPERTS,
+    router_in_fp32=True,
     experts_per_token=Size("num_experts_per_tok", aliases=("num_experts_per_token",)),
     shared=shared_experts(Size("n_shared_experts", default=1, least=0, aliases=("num_shared_experts",))),
 )

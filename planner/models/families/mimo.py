@@ -73,7 +73,7 @@ FAMILIES = (
     Family(
         "MiMoV2FlashForCausalLM",
         "mimo_v2_flash",
-        decoder(block(ATTENTION, dense_or_sparse(NETWORKS, experts(ROUTED))), tied=UNTIED),
+        decoder(block(ATTENTION, dense_or_sparse(NETWORKS, experts(ROUTED, router_in_fp32=True))), tied=UNTIED),
         checks=(
             Rotation(HEAD_DIM, default=0.334),
             Activation(),

@@ -125,6 +125,7 @@ FEED_FORWARD = {
         experts_per_token=Size("num_experts_per_tok"),
         ffn_hidden=width("moe_intermediate_size"),
         gated=False,
+        router_in_fp32=True,
         latent=LATENT,
         shared=part(
             Mlp, hidden=HIDDEN, ffn_hidden=width("moe_shared_expert_intermediate_size"), gated=False, bias=MLP_BIAS

@@ -31,7 +31,7 @@ FAMILIES = (
     Family(
         "OlmoForCausalLM",
         "olmo",
-        decoder(block(_heads(), mlp(), norm=Norm.FIXED), tied=UNTIED, norm=Norm.FIXED),
+        decoder(block(_heads(), mlp(), norm=Norm.FIXED_IN_FP32), tied=UNTIED, norm=Norm.FIXED_IN_FP32),
         checks=CHECKS,
     ),
     Family(

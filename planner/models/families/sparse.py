@@ -3,7 +3,7 @@ Hunyuan."""
 
 from __future__ import annotations
 
-from costmodel.spec import QkNorm
+from costmodel.spec import Norm, QkNorm
 from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.experts import (
@@ -68,7 +68,9 @@ EXAONE_ATTENTION = attention(
     qk_norm=QkNorm.HEAD,
     window=Choose(EXAONE_TYPES, {"full_attention": None, "sliding_attention": window("sliding_window", 4096)}),
 )
-EXAONE_EXPERTS = experts(NUM_EXPERTS, shared=shared_experts(Size("num_shared_experts", default=1, least=0)))
+EXAONE_EXPERTS = experts(
+    NUM_EXPERTS, router_in_fp32=True, shared=shared_experts(Size("num_shared_experts", default=1, least=0))
+)
 
 ERNIE_BIAS = Flag("use_bias", default=False)
 ERNIE_NUM_EXPERTS = Size("moe_num_experts", aliases=("num_experts",))
@@ -87,6 +89,7 @@ def _ernie_network(config: Config, layer: int) -> str:
 ERNIE_EXPERTS = experts(
     ERNIE_NUM_EXPERTS,
     experts_per_token=Size("moe_k", aliases=("num_experts_per_tok",)),
+    router_in_fp32=True,
     shared=shared_experts(Size("moe_num_shared_experts", default=2, least=0), bias=ERNIE_BIAS),
     other_params=ERNIE_NUM_EXPERTS,
 )
@@ -113,7 +116,7 @@ FAMILIES = (
                 DOTS_ATTENTION,
                 dense_or_sparse(
                     dense_first(layers("first_k_dense_replace", default=0, least=0)),
-                    experts(ROUTED, shared=shared_experts(Size("n_shared_experts", least=0))),
+                    experts(ROUTED, router_in_fp32=True, shared=shared_experts(Size("n_shared_experts", least=0))),
                 ),
             ),
             tied=UNTIED,
@@ -125,10 +128,13 @@ FAMILIES = (
         "flex_olmo",
         decoder(
             block(
-                attention(qk_norm=QkNorm.WIDTH, **BIASES),
+                attention(qk_norm=QkNorm.WIDTH, qk_norm_kind=Norm.RMS_GAIN_IN_FP32, **BIASES),
                 experts(Size("num_experts", aliases=("num_local_experts",)), ffn_hidden=FFN),
+                norm=Norm.RMS_GAIN_IN_FP32,
+                norms_output=True,
             ),
             tied=UNTIED,
+            norm=Norm.RMS_GAIN_IN_FP32,
         ),
         checks=(Rotation(HEAD_DIM), Activation()),
     ),
@@ -138,7 +144,9 @@ FAMILIES = (
         decoder(
             block(
                 attention(num_kv_heads=KV_HEADS_OF_8, head_dim=HEAD_DIM_128, **biased(ATTENTION_BIAS)),
-                experts(ROUTED, shared=shared_experts(Size("n_shared_experts", default=1, least=0))),
+                experts(
+                    ROUTED, router_in_fp32=True, shared=shared_experts(Size("n_shared_experts", default=1, least=0))
+                ),
             ),
             tied=UNTIED,
         ),
@@ -185,6 +193,7 @@ FAMILIES = (
                 experts(
                     Size("num_experts", aliases=("num_local_experts",)),
                     experts_per_token=Computed(_hunyuan_experts_per_token),
+                    router_in_fp32=True,
                     ffn_hidden=FFN,
                     shared=mlp(),
                 ),
