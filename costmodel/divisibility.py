@@ -8,39 +8,42 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from costmodel.spec import Infeasible, ModelSpec, Plan, Workload
+from costmodel.spec import Infeasible, ModelSpec, Plan, Schedule, Workload
 from costmodel.spec.operations import SplitRule
 
 
-def heads(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+def heads(model: ModelSpec, workload: Workload, plan: Plan, *, whole_vocab: bool = False) -> Infeasible | None:
     """tp divides the attention heads, which it splits."""
-    return _splits_divide(SplitRule.HEADS, model, plan)
+    return _splits_divide(SplitRule.HEADS, model, workload, plan, whole_vocab)
 
 
-def kv_heads(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+def kv_heads(model: ModelSpec, workload: Workload, plan: Plan, *, whole_vocab: bool = False) -> Infeasible | None:
     """tp divides the key and value heads: heads replicated over tensor ranks have no price."""
-    return _splits_divide(SplitRule.KV_HEADS, model, plan)
+    return _splits_divide(SplitRule.KV_HEADS, model, workload, plan, whole_vocab)
 
 
-def ffn(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+def ffn(model: ModelSpec, workload: Workload, plan: Plan, *, whole_vocab: bool = False) -> Infeasible | None:
     """tp divides the columns of feed-forward networks, those of experts too."""
-    return _splits_divide(SplitRule.FFN, model, plan)
+    return _splits_divide(SplitRule.FFN, model, workload, plan, whole_vocab)
 
 
-def recurrence(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+def recurrence(model: ModelSpec, workload: Workload, plan: Plan, *, whole_vocab: bool = False) -> Infeasible | None:
     """tp divides the channels, heads and groups of state-space layers and linear attention."""
-    return _splits_divide(SplitRule.RECURRENCE, model, plan)
+    return _splits_divide(SplitRule.RECURRENCE, model, workload, plan, whole_vocab)
 
 
-def seq_len(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
+def seq_len(model: ModelSpec, workload: Workload, plan: Plan, *, whole_vocab: bool = False) -> Infeasible | None:
     """tp divides the sequence, which sequence parallelism splits (arXiv 2205.05198)."""
-    return tensor_parallel("seq_len_divides", (("seq_len", workload.seq_len),), plan)
+    sizes = (("seq_len", workload.seq_len),)
+    return _tensor_parallel("seq_len_divides", sizes, _all_sizes(model, workload, whole_vocab), plan)
 
 
-def vocab(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+def vocab(model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
     """tp divides the vocabulary. The cost model pads it, so this binds only where a framework does not."""
     size = model.vocab
-    return None if size is None else tensor_parallel("vocab_divides", (("vocab_size", size),), plan)
+    if size is None:
+        return None
+    return _tensor_parallel("vocab_divides", (("vocab_size", size),), _all_sizes(model, workload, True), plan)
 
 
 def batch(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
@@ -50,29 +53,44 @@ def batch(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | Non
         return None
     if total % plan.dp:
         what = f"dp = {plan.dp} does not divide global_batch = {total}"
-        valid = f"valid values of dp up to {plan.num_ranks}: {listed(divisors(total, plan.num_ranks))}"
+        degrees = divisors(math.gcd(total, plan.num_ranks))
+        degrees = [dp for dp in degrees if total // dp % plan.micro_batch == 0] or degrees
+        valid = f"valid values of dp on {plan.num_ranks} GPUs: {listed(degrees)}"
     else:
         share = total // plan.dp
         what = f"micro_batch = {plan.micro_batch} does not divide global_batch / dp = {total} / {plan.dp} = {share}"
-        valid = f"valid values up to {plan.micro_batch}: {listed(divisors(share, plan.micro_batch))}"
+        sizes = divisors(share, plan.micro_batch)
+        if plan.schedule is Schedule.ONE_F_ONE_B:  # which wants as many micro-batches as stages
+            sizes = [size for size in sizes if share // size >= plan.pp] or sizes[:1]
+        valid = f"valid values up to {plan.micro_batch}: {listed(sizes)}"
     return Infeasible(rule="batch_divides", sentence=f"{what}; {valid}", needed=plan.micro_batch * plan.dp, limit=total)
 
 
-def _splits_divide(rule: SplitRule, model: ModelSpec, plan: Plan) -> Infeasible | None:
+def _splits_divide(
+    rule: SplitRule, model: ModelSpec, workload: Workload, plan: Plan, whole_vocab: bool
+) -> Infeasible | None:
     if plan.tp == 1:
         return None
-    return tensor_parallel(rule, [(split.field, split.size) for split in model.splits[rule]], plan)
+    sizes = [(split.field, split.size) for split in model.splits[rule]]
+    return _tensor_parallel(rule, sizes, _all_sizes(model, workload, whole_vocab), plan)
 
 
-def tensor_parallel(name: str, sizes: Sequence[tuple[str, int]], plan: Plan) -> Infeasible | None:
-    """The refusal of rule `name` where tp does not divide one of `sizes`; the sentence names the smallest such."""
+def _all_sizes(model: ModelSpec, workload: Workload, whole_vocab: bool) -> set[int]:
+    """Every size that tp must divide, by whichever rule; with `whole_vocab` also the vocabulary."""
+    sizes = {split.size for splits in model.splits.values() for split in splits} | {workload.seq_len}
+    return sizes | {model.vocab} if whole_vocab and model.vocab is not None else sizes
+
+
+def _tensor_parallel(name: str, sizes: Sequence[tuple[str, int]], all_sizes: set[int], plan: Plan) -> Infeasible | None:
+    """The refusal of rule `name` where tp does not divide one of `sizes`; the sentence names the smallest such, and the
+    degrees that pass every rule."""
     for field, size in sorted(sizes, key=lambda named: named[1]):
         if size % plan.tp:
-            valid = [tp for tp in divisors(size, plan.num_ranks) if all(other % tp == 0 for _, other in sizes)]
+            valid = [tp for tp in divisors(plan.num_ranks) if all(other % tp == 0 for other in all_sizes)]
             return Infeasible(
                 rule=name,
                 sentence=f"tp = {plan.tp} does not divide {field} = {size}; "
-                f"valid values up to {plan.num_ranks}: {listed(valid)}",
+                f"valid values on {plan.num_ranks} GPUs: {listed(valid)}",
                 needed=plan.tp,
                 limit=max(valid),
             )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from costmodel import divisibility, feasibility
 from costmodel.divisibility import divisors, listed
 from costmodel.spec import (
@@ -19,14 +22,6 @@ from costmodel.spec import (
 )
 from planner.frameworks.framework import Rule
 
-HEADS_DIVIDE = Rule("heads_divide", "tp divides num_attention_heads.", divisibility.heads)
-KV_HEADS_DIVIDE = Rule("kv_heads_divide", "tp divides num_key_value_heads.", divisibility.kv_heads)
-FFN_DIVIDES = Rule("ffn_divides", "tp divides the width of feed-forward networks.", divisibility.ffn)
-RECURRENCE_DIVIDES = Rule(
-    "recurrence_divides",
-    "tp divides channels, heads and groups of state-space layers and linear attention.",
-    divisibility.recurrence,
-)
 SINGLE_STREAM = Rule(
     "pipeline_single_stream",
     "Only one stack of blocks between an embedding and a head is split into pipeline stages.",
@@ -35,10 +30,29 @@ SINGLE_STREAM = Rule(
 KNOWN_LAYERS = Rule(
     "tensor_parallel_known_layers", "Layers known by tracing only are not split.", feasibility.splittable
 )
-SEQ_LEN_DIVIDES = Rule("seq_len_divides", "tp divides seq_len.", divisibility.seq_len)
-VOCAB_DIVIDES = Rule("vocab_divides", "tp divides vocab_size.", divisibility.vocab)
-"""Where the framework neither pads the vocabulary nor lets the shards differ."""
 BATCH_DIVIDES = Rule("batch_divides", "micro_batch x dp divides global_batch.", divisibility.batch)
+
+
+def tensor_parallel_divides(*, whole_vocab: bool = False) -> tuple[Rule, ...]:
+    """Rules that tp divides what it splits; with `whole_vocab` also the vocabulary, for a framework that neither pads
+    it nor lets the shards differ."""
+
+    def divides(name: str, summary: str, check: Callable[..., Infeasible | None]) -> Rule:
+        return Rule(name, summary, partial(check, whole_vocab=whole_vocab))
+
+    vocab = Rule("vocab_divides", "tp divides vocab_size.", divisibility.vocab)
+    return (
+        divides("heads_divide", "tp divides num_attention_heads.", divisibility.heads),
+        divides("kv_heads_divide", "tp divides num_key_value_heads.", divisibility.kv_heads),
+        divides("ffn_divides", "tp divides the width of feed-forward networks.", divisibility.ffn),
+        divides(
+            "recurrence_divides",
+            "tp divides channels, heads and groups of state-space layers and linear attention.",
+            divisibility.recurrence,
+        ),
+        *((vocab,) if whole_vocab else ()),
+        divides("seq_len_divides", "tp divides seq_len.", divisibility.seq_len),
+    )
 
 
 def _enough_microbatches(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:

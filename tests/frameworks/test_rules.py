@@ -46,9 +46,31 @@ def test_a_framework_that_needs_cuda_is_refused_on_cpu() -> None:
 
 
 def test_heads_name_every_degree_that_divides_them() -> None:
-    # 8 heads on 6 ranks: of 1 to 6, only 1, 2 and 4 divide 8.
+    # 8 heads on 6 ranks: 1, 2 and 4 divide the heads, of which 1 and 2 divide the ranks too.
     assert refusal("native", sample_plan("native", tp=3, dp=2)) == (
-        "tp = 3 does not divide num_attention_heads = 8; valid values up to 6: 1, 2, 4"
+        "tp = 3 does not divide num_attention_heads = 8; valid values on 6 GPUs: 1, 2"
+    )
+
+
+def test_degrees_that_are_named_pass_every_rule() -> None:
+    # 8 heads would let 8 ranks have one each, but 4 key-value heads do not, and a sequence of 126 lets 2 at most.
+    short = sample_workload(seq_len=126)
+    assert refusal("megatron", sample_plan("megatron", tp=16), workload=short).endswith("valid values on 16 GPUs: 1, 2")
+    # Only our own executor has no vocabulary of 511 split in two: the others pad it.
+    odd = sample_model(vocab=511)
+    assert refusal("native", sample_plan("native", tp=16), odd).endswith("valid values on 16 GPUs: 1")
+    assert refusal("megatron", sample_plan("megatron", tp=16), odd).endswith("valid values on 16 GPUs: 1, 2, 4")
+
+
+def test_batches_that_are_named_pass_every_rule() -> None:
+    # 12 sequences: of 1, 2 and 4 ranks, 4 leave 3 for each, which micro-batches of 2 do not divide.
+    twelve = sample_workload(global_batch=12)
+    assert "valid values of dp on 8 GPUs: 1, 2" in refusal(
+        "native", sample_plan("native", dp=8, micro_batch=2), workload=twelve
+    )
+    # Micro-batches of 1 to 4 divide 12, of 4 there would be 3 for 4 stages.
+    assert "valid values up to 5: 1, 2, 3" in refusal(
+        "native", sample_plan("native", pp=4, micro_batch=5), workload=twelve
     )
 
 
@@ -56,7 +78,7 @@ def test_kv_heads_are_never_replicated() -> None:
     # Megatron-LM would put one of 4 key-value heads on two ranks each; what that costs nobody can say yet.
     for framework in registry.FRAMEWORKS:
         assert refusal(framework.name, sample_plan(framework.name, tp=8)) == (
-            "tp = 8 does not divide num_key_value_heads = 4; valid values up to 8: 1, 2, 4"
+            "tp = 8 does not divide num_key_value_heads = 4; valid values on 8 GPUs: 1, 2, 4"
         )
 
 
@@ -87,7 +109,7 @@ def test_frameworks_and_cost_model_refuse_alike(
 
 def test_a_batch_that_does_not_divide_names_the_degree_at_fault() -> None:
     assert refusal("native", sample_plan("native", dp=3)) == (
-        "dp = 3 does not divide global_batch = 8; valid values of dp up to 3: 1, 2"
+        "dp = 3 does not divide global_batch = 8; valid values of dp on 3 GPUs: 1"
     )
     # 8 sequences over 2 data-parallel ranks leave 4 for each, which 3 does not divide.
     assert refusal("native", sample_plan("native", dp=2, micro_batch=3)) == (
