@@ -111,10 +111,11 @@ class StageTable:
         layers = slice(start, start + len(modes))
         return StageView(self.setting, self.mesh, stage, self.setting.model.layers[layers], self.prices[layers], modes)
 
-    @property
+    @cached_property
     def uniform(self) -> bool:
-        """Whether all blocks are equal, so that a stage's cost does not depend on where it starts."""
-        return len(self.setting.model.runs) == 3
+        """Whether all layers between the first and the last are equal, so that a stage's cost does not depend on where
+        it starts."""
+        return len(set(self.setting.model.distinct_index[1:-1])) <= 1
 
     def _compute(self, stage: int, start: int, num_layers: int) -> StageOption | None:
         layers = range(start, start + num_layers)
