@@ -156,6 +156,8 @@ CASES = (
     Case("Gemma4ForCausalLM", "gemma4_text", GEMMA4),
     Case("Olmo2ForCausalLM", "olmo2", DECODER),
     Case("OlmoForCausalLM", "olmo", DECODER),
+    Case("StableLmForCausalLM", "stablelm", {**DECODER, "qk_layernorm": True}),
+    Case("ApertusForCausalLM", "apertus", DECODER),
     Case("CohereForCausalLM", "cohere", {**DECODER, "use_qk_norm": True}),
     *(
         Case("FalconForCausalLM", "falcon", {**FALCON, **version})

@@ -20,6 +20,8 @@ class Activation(StrEnum):
     """x (1 + erf(x / sqrt 2)) / 2 written out: half of x, x / sqrt 2 and one more than the error function."""
     QUICK_GELU = "quick_gelu"
     """x sigmoid(1.702 x) written out: x and the sigmoid. One that is clipped keeps two tensors as well."""
+    XIELU = "xielu"
+    """Two branches written out, which learn a number each (Apertus): four tensors, and which branch a number takes."""
     CLAMPED_SWISH = "clamped_swish"
     """The gate of gpt-oss: x, x clamped, its sigmoid, and the other factor plus one."""
 
@@ -33,5 +35,6 @@ class Activation(StrEnum):
             Activation.GELU_FAST: 7,
             Activation.GELU_PYTHON: 3,
             Activation.QUICK_GELU: 2,
+            Activation.XIELU: 4,
             Activation.CLAMPED_SWISH: 4,
         }[self]

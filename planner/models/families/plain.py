@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from costmodel.spec import Activation as Kept
 from costmodel.spec import Norm, QkNorm
 from planner.models.config import Config
-from planner.models.families.checks import PARAMETER_FREE, Activation, Rotation
+from planner.models.families.checks import PARAMETER_FREE, WRITTEN_OUT, Activation, Rotation
 from planner.models.families.parts import (
     FFN,
     HEAD_SPLIT,
@@ -56,6 +57,7 @@ def _stablelm(name: str, model_type: str, rotated: str) -> Family:
                     num_kv_heads=kv_heads(32),
                     head_dim=HEAD_SPLIT,
                     qk_norm=Choose(STABLE_NORMS, {True: QkNorm.EVERY_HEAD, False: QkNorm.NONE}),
+                    qk_norm_kind=Norm.LAYER_WITHOUT_BIAS,
                     **biased(STABLE_BIAS),
                 ),
                 mlp(),
@@ -74,12 +76,17 @@ def _stablelm(name: str, model_type: str, rotated: str) -> Family:
 
 XIELU = "xielu"
 """An activation with two parameters of its own (arXiv 2411.13010)."""
+APERTUS_ACTIVATION = Word("hidden_act", default=XIELU, null=XIELU, known=(*PARAMETER_FREE, XIELU))
+
+
+def _kept_by_activation(config: Config, layer: int) -> Kept:
+    word = APERTUS_ACTIVATION.read(config, layer)
+    return Kept.XIELU if word == XIELU else WRITTEN_OUT.get(word, Kept.KERNEL)
 
 
 def _activation_params(config: Config, layer: int) -> int:
     """What the activation of Apertus learns."""
-    known = (*PARAMETER_FREE, XIELU)
-    return 2 if Word("hidden_act", default=XIELU, null=XIELU, known=known).read(config, layer) == XIELU else 0
+    return 2 if APERTUS_ACTIVATION.read(config, layer) == XIELU else 0
 
 
 # Of InternLM3 and Exaone 3, whose classes transformers builds as Llama
@@ -142,7 +149,7 @@ FAMILIES = (
         decoder(
             block(
                 heads(qk_norm=QkNorm.HEAD),
-                mlp(ffn_hidden=FFN, gated=False),
+                mlp(ffn_hidden=FFN, gated=False, activation=Computed(_kept_by_activation)),
                 other_params=Computed(_activation_params),
             ),
             tied=UNTIED,
