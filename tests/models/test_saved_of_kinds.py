@@ -26,6 +26,8 @@ from profiler.tracing.transformers_model import build
 from profiler.tracing.whole_model import Pass, record_pass
 
 SEQ_LEN, HIDDEN = 128, 256
+SOURCE_LEN = 96
+"""Tokens of an encoder, so that a length that is taken for the other shows."""
 TOLERANCE = 0.05
 VALUE_BYTES = 2
 DECODER: dict[str, Any] = {
@@ -94,7 +96,7 @@ WHISPER = {
     "d_model": HIDDEN,
     "vocab_size": 100,
     "num_mel_bins": 8,
-    "max_source_positions": SEQ_LEN,
+    "max_source_positions": SOURCE_LEN,
     "max_target_positions": SEQ_LEN,
     "pad_token_id": 0,
     "decoder_start_token_id": 1,
@@ -102,8 +104,8 @@ WHISPER = {
 }
 
 
-def ids() -> Tensor:
-    return torch.zeros(1, SEQ_LEN, dtype=torch.int64)
+def ids(length: int = SEQ_LEN) -> Tensor:
+    return torch.zeros(1, length, dtype=torch.int64)
 
 
 def tokens() -> dict[str, Tensor]:
@@ -111,7 +113,7 @@ def tokens() -> dict[str, Tensor]:
 
 
 def both() -> dict[str, Tensor]:
-    return {"input_ids": ids(), "decoder_input_ids": ids()}
+    return {"input_ids": ids(SOURCE_LEN), "decoder_input_ids": ids()}
 
 
 def image() -> dict[str, Tensor]:
@@ -123,7 +125,7 @@ def captioned() -> dict[str, Tensor]:
 
 
 def sound() -> dict[str, Tensor]:
-    features = torch.zeros(1, 8, 2 * SEQ_LEN, dtype=torch.bfloat16)
+    features = torch.zeros(1, 8, 2 * SOURCE_LEN, dtype=torch.bfloat16)
     return {"input_features": features, "decoder_input_ids": ids()}
 
 
@@ -170,13 +172,13 @@ CASES = (
     Case("BertForMaskedLM", "bert", {**DECODER, **PLAIN}),
     Case("ModernBertForMaskedLM", "modernbert", DECODER),
     Case("CLIPModel", "clip", CLIP, captioned),
-    Case("T5ForConditionalGeneration", "t5", {**T5, "dropout_rate": 0.0}, both, Part.ENCODER),
+    Case("T5ForConditionalGeneration", "t5", {**T5, "dropout_rate": 0.0}, both, Part.ENCODER, SOURCE_LEN),
     Case("T5ForConditionalGeneration", "t5", {**T5, "dropout_rate": 0.0}, both),
     Case("T5ForConditionalGeneration", "t5", {**T5, "dropout_rate": 0.0}, both, block=0),
     Case("UMT5ForConditionalGeneration", "umt5", {**T5, "dropout_rate": 0.0}, both),
     # 128 / 16 squared patches and a class token.
     Case("ViTForImageClassification", "vit", VIT, image, num_tokens=65),
-    Case("WhisperForConditionalGeneration", "whisper", WHISPER, sound, Part.ENCODER),
+    Case("WhisperForConditionalGeneration", "whisper", WHISPER, sound, Part.ENCODER, SOURCE_LEN),
     Case("WhisperForConditionalGeneration", "whisper", WHISPER, sound),
     Case("MixtralForCausalLM", "mixtral", EXPERTS),
     Case("Qwen3MoeForCausalLM", "qwen3_moe", EXPERTS),
@@ -216,6 +218,10 @@ def counted(case: Case) -> int:
     """Bytes that the cost model says the same block keeps."""
     runs = read_model(config_of(case), "here", "small").runs
     block = [run.layer for run in runs if run.part is case.part and isinstance(run.layer, Block)][case.block]
+    cross = block.cross_attention
+    if cross is not None and cross.source_len is None:
+        # Configs of encoders for text say nothing of its length.
+        block = block.model_copy(update={"cross_attention": cross.model_copy(update={"source_len": SOURCE_LEN})})
     return block.saved(1, case.num_tokens, 1, NATIVE_CUDA).size_bytes(VALUE_BYTES)
 
 

@@ -11,23 +11,36 @@ from typing import Any
 import pytest
 from reading import CONFIGS
 
-from costmodel.spec import ModelSpec
+from costmodel.spec import Block, Layer, ModelSpec, Part
 from costmodel.spec.operations import DotProductAttention
 from planner.models.read import read_model
 
-TEXT_LEN = 16
+TEXT_LEN, SOURCE_LEN = 16, 24
+"""Of what is written or classified, and of what an encoder of text reads before."""
 
 
 def _forward_flop(model: ModelSpec) -> float:
     operations = [
         (run.count, operation)
         for run in model.runs
-        for operation in run.layer.operations(batch=1, seq_len=run.num_tokens or TEXT_LEN)
+        for operation in _attending(run.layer).operations(batch=1, seq_len=run.num_tokens or _text_len(run.part))
     ]
     return sum(
         count * (operation.full_flop if isinstance(operation, DotProductAttention) else operation.flop)
         for count, operation in operations
     )
+
+
+def _text_len(part: Part) -> int:
+    return SOURCE_LEN if part is Part.ENCODER else TEXT_LEN
+
+
+def _attending(layer: Layer) -> Layer:
+    """The layer where cross-attention meets as many tokens as the encoder of text reads; no config says how many."""
+    if not isinstance(layer, Block) or layer.cross_attention is None or layer.cross_attention.source_len is not None:
+        return layer
+    cross = layer.cross_attention.model_copy(update={"source_len": SOURCE_LEN})
+    return layer.model_copy(update={"cross_attention": cross})
 
 
 def _inputs(name: str) -> dict[str, Any]:
@@ -39,7 +52,7 @@ def _inputs(name: str) -> dict[str, Any]:
     if "deit" in name:
         return {"pixel_values": torch.ones(1, 3, 32, 48)}
     if any(family in name for family in ("t5", "bart", "pegasus")):
-        return {"input_ids": text, "decoder_input_ids": text}
+        return {"input_ids": torch.arange(3, 3 + SOURCE_LEN)[None], "decoder_input_ids": text}
     return {"input_ids": text}
 
 
