@@ -6,8 +6,9 @@ The cost model refuses by these rules what it cannot price, and the planner show
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from costmodel.divisors import divisors, listed
 from costmodel.spec import Infeasible, ModelSpec, Plan, Schedule, Workload
 from costmodel.spec.operations import SplitRule
 
@@ -95,15 +96,3 @@ def _tensor_parallel(name: str, sizes: Sequence[tuple[str, int]], all_sizes: set
                 limit=max(valid),
             )
     return None
-
-
-def divisors(number: int, up_to: int | None = None) -> list[int]:
-    """The divisors of `number`, those that are at most `up_to` if it is given, in rising order."""
-    small = [value for value in range(1, math.isqrt(number) + 1) if number % value == 0]
-    large = [number // value for value in reversed(small) if value * value != number]
-    return [value for value in small + large if up_to is None or value <= up_to]
-
-
-def listed(values: Iterable[object]) -> str:
-    """Values in a sentence."""
-    return ", ".join(str(value) for value in values)

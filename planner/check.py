@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costmodel.divisibility import divisors
+from costmodel.divisors import divisors
 from costmodel.predict import predict
 from costmodel.setting import Mesh
 from costmodel.spec import Infeasible, Plan, Recompute, Schedule, Verdict

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from costmodel import divisibility, feasibility
-from costmodel.divisibility import divisors, listed
+from costmodel.divisors import divisors, listed
 from costmodel.spec import (
     Attention,
     Block,

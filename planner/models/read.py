@@ -77,14 +77,14 @@ def load_config(text: str) -> RawConfig:
     if preset is not None:
         return _load(preset, f"preset {preset.stem}", preset.stem)
     path = Path(text)
-    # Not Path.is_dir(): it raises where a name is too long.
-    if os.path.isdir(path):
+    # Not Path.is_dir(): it raises where a name is too long. An empty path would be the current folder.
+    if text and os.path.isdir(path):
         path = path / "config.json"
         if not is_there(path, "model config"):
             raise BadInputError(
                 f"model {text}: is a folder without config.json; name a folder that holds one, or the file itself"
             )
-    if is_there(path, "model config"):
+    if text and is_there(path, "model config"):
         name = Path(os.path.realpath(path)).parent.name if path.name == "config.json" else path.stem
         # A file name need not be UTF-8, but the name of a model stands in files that are.
         name = os.fsencode(name).decode("utf-8", errors="replace") or "model"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from costmodel.divisibility import divisors
+from costmodel.divisors import divisors
 from costmodel.predict import predict
 from costmodel.setting import Mesh, Setting
 from costmodel.spec import Baseline, Infeasible, Plan, Prediction, Recompute, Schedule, Verdict

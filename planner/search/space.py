@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from costmodel.divisibility import divisors
+from costmodel.divisors import divisors
 from costmodel.feasibility import MAX_PASSES
 from costmodel.setting import Mesh
 from costmodel.spec import ModelSpec, Plan, Recompute, Schedule

@@ -105,7 +105,10 @@ def test_a_size_that_is_no_size_is_refused_by_name(key: str, value: Any) -> None
     [
         ({"num_attention_heads": 0}, "num_attention_heads"),
         ({"num_attention_heads": 7, "num_key_value_heads": 7}, "num_attention_heads = 7 does not divide hidden_size"),
-        ({"num_key_value_heads": 3}, "num_attention_heads 8 is not a multiple of num_key_value_heads 3"),
+        (
+            {"num_key_value_heads": 3},
+            "num_attention_heads 8 is not a multiple of num_key_value_heads 3; num_key_value_heads that divide it: 1,",
+        ),
         ({"num_key_value_heads": 16}, "num_attention_heads 8 is not a multiple of num_key_value_heads 16"),
         ({"head_dim": 0}, "head_dim"),
         ({"head_dim": 9}, "head_dim is 9, but rotary position embeddings need an even one"),
@@ -184,7 +187,7 @@ def test_names_that_lead_nowhere(text: str, named: str) -> None:
     [
         (b"", "not valid JSON"),
         (b'{"hidden_size": 64', "not valid JSON at line 1"),
-        (b'{"model_type": "llama", "vocab_size": NaN}', "vocab_size is {'__float__': 'NaN'}, but must be"),
+        (b'{"model_type": "llama", "vocab_size": NaN}', 'vocab_size is {"__float__": "NaN"}, but must be'),
         (b'{"hidden_size": 1, "hidden_size": 2}', "stands twice"),
         (b"[1, 2]", "JSON object"),
         (b"\xff\xfe\x00", "UTF-8"),

@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from costmodel.divisors import not_a_multiple
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.norm import Norm
 from costmodel.spec.operations import (
@@ -108,7 +109,7 @@ class Attention(Kind):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.num_heads % self.num_kv_heads:
-            raise ValueError(f"num_heads {self.num_heads} is not a multiple of num_kv_heads {self.num_kv_heads}")
+            raise ValueError(not_a_multiple("num_heads", self.num_heads, "num_kv_heads", self.num_kv_heads))
         if self.position_buckets and self.score_bias is not ScoreBias.LEARNED:
             raise ValueError(f"position_buckets is {self.position_buckets}, but score_bias {self.score_bias}")
         return self

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from costmodel.divisors import not_a_multiple
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.operations import Convolution, Elementwise, Gemm, Operation, Saved, Scan, Split, SplitRule
 from costmodel.spec.stack import SoftwareStack
@@ -30,7 +31,7 @@ class GatedDeltaNet(Kind):
     def _check(self) -> Self:
         if self.num_value_heads % self.num_key_heads:
             raise ValueError(
-                f"num_value_heads {self.num_value_heads} is not a multiple of num_key_heads {self.num_key_heads}"
+                not_a_multiple("num_value_heads", self.num_value_heads, "num_key_heads", self.num_key_heads)
             )
         return self
 

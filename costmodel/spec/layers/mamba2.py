@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from costmodel.divisors import not_a_multiple
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.operations import Convolution, Elementwise, Gemm, Operation, Saved, Scan, Split, SplitRule
 from costmodel.spec.stack import SoftwareStack
@@ -37,7 +38,7 @@ class Mamba2(Kind):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.num_heads % self.num_groups:
-            raise ValueError(f"num_heads {self.num_heads} is not a multiple of num_groups {self.num_groups}")
+            raise ValueError(not_a_multiple("num_heads", self.num_heads, "num_groups", self.num_groups))
         return self
 
     @property

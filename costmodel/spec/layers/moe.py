@@ -42,7 +42,10 @@ class Moe(Kind):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.experts_per_token > self.num_experts:
-            raise ValueError(f"experts_per_token {self.experts_per_token} is above num_experts {self.num_experts}")
+            raise ValueError(
+                f"experts_per_token {self.experts_per_token} is above num_experts {self.num_experts}; "
+                "give at most as many"
+            )
         if self.shared is not None and self.shared.hidden != self.hidden:
             raise ValueError(f"shared.hidden {self.shared.hidden} is not hidden {self.hidden}")
         return self

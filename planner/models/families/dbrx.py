@@ -18,7 +18,9 @@ HEAD_DIM = Quotient(HIDDEN, HEADS)
 
 def _is_untied(config: Config) -> None:
     if UNTIED.read(config, 0):
-        config.fail(f"{config.place(UNTIED.name)} is true, but {config.architecture} cannot tie its embeddings")
+        config.fail(
+            f"{config.place(UNTIED.name)} is true, but {config.architecture} cannot tie its embeddings; give false"
+        )
 
 
 def _widths_agree(config: Config) -> None:

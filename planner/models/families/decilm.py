@@ -36,7 +36,10 @@ def _part(config: Config, layer: int, name: str) -> Config | None:
     if Flag("no_op", default=False).read(part, layer):
         return None
     if Flag("replace_with_linear", default=False).read(part, layer):
-        config.fail(f"{part.place('replace_with_linear')} is true, and such blocks are not supported")
+        config.fail(
+            f"{part.place('replace_with_linear')} is true, but such blocks are not read; "
+            "give the model as module:factory"
+        )
     return part
 
 
@@ -62,7 +65,8 @@ def _attention(config: Config, layer: int) -> Any:
         num_heads, group = HEADS.read(config, layer), Size("n_heads_in_group").read(own, layer)
         if num_heads % group:
             config.fail(
-                f"{own.place('n_heads_in_group')} = {group} does not divide {config.place(HEADS.name)} = {num_heads}"
+                f"{own.place('n_heads_in_group')} = {group} does not divide {config.place(HEADS.name)} = {num_heads}; "
+                "give sizes that divide"
             )
         num_kv_heads, window = num_heads // group, tokens("window_length", default=None).read(own, layer)
     else:

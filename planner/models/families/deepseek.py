@@ -45,7 +45,10 @@ def needed_query_latent(default: int) -> Size:
     """The same for a class that cannot do without."""
 
     def refuse(config: Config, _layer: int) -> None:
-        config.fail(f"{config.place('q_lora_rank')} is null, but {config.architecture} needs a latent of queries")
+        config.fail(
+            f"{config.place('q_lora_rank')} is null, but {config.architecture} needs a latent of queries; "
+            "give its width"
+        )
 
     return width("q_lora_rank", default=default, null=Computed(refuse))
 

@@ -107,7 +107,10 @@ def listed_blocks(config: Config, key: str) -> frozenset[int]:
     if not isinstance(value, list):
         config.fail(f"{config.place(key)} is {shown(value)}, but must be a list of numbers of blocks")
     if len(value) > count:
-        config.fail(f"{config.place(key)} has {len(value)} entries, but {config.place(LAYERS.name)} is {count}")
+        config.fail(
+            f"{config.place(key)} has {len(value)} entries, but {config.place(LAYERS.name)} is {count}; "
+            "give at most one for each"
+        )
     for entry in value:
         if type(entry) is not int or not 0 <= entry < count:
             config.fail(f"{config.place(key)} holds {shown(entry)}, but blocks are numbered from 0 to {count - 1}")
@@ -174,7 +177,7 @@ def groups_divide(num_experts: Size, groups_key: Size = NUM_GROUPS) -> Callable[
                 f"{place} = {groups} does not divide {config.place(num_experts.name)} = {count}; give sizes that divide"
             )
         if groups is not None and picked is not None and picked > groups:
-            config.fail(f"{config.place('topk_group')} is {picked}, but {place} is only {groups}")
+            config.fail(f"{config.place('topk_group')} is {picked}, but {place} is only {groups}; give at most that")
 
     return check
 

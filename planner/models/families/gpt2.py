@@ -83,7 +83,10 @@ NEO_TYPES = ("global", "local")
 def _cross_attention_is_of_every_head(config: Config) -> None:
     """GPTBigCode knows no cross-attention with a single key head."""
     if CROSS.read(config, 0) and MULTI_QUERY.read(config, 0):
-        config.fail("add_cross_attention is true, but with multi_query the class knows no cross-attention")
+        config.fail(
+            "add_cross_attention is true, but with multi_query the class knows no cross-attention; "
+            "set one of them to false"
+        )
 
 
 def _can_rotate(config: Config) -> None:

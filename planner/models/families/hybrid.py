@@ -42,7 +42,10 @@ def _split(width_of_all: Source) -> Computed:
     def share(config: Config, layer: int) -> int:
         whole, heads = width_of_all.read(config, layer), SSM_HEADS.read(config, layer)
         if whole % heads:
-            config.fail(f"{config.place(SSM_HEADS.name)} = {heads} does not divide the {whole} channels of the layer")
+            config.fail(
+                f"{config.place(SSM_HEADS.name)} = {heads} does not divide the {whole} channels of the layer; "
+                "give a number that does"
+            )
         return int(whole // heads)
 
     return auto(width("mamba_d_head"), Computed(share))

@@ -51,7 +51,7 @@ def _shares_no_expert(config: Config) -> None:
     if width("shared_intermediate_size", default=0, least=0).read(config, 0):
         config.fail(
             f"{config.place('shared_intermediate_size')} is {shown(config.data['shared_intermediate_size'])}, but "
-            "blocks are read without a shared expert"
+            "blocks are read without a shared expert; give 0, or the class that has one"
         )
 
 

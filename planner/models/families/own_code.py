@@ -77,7 +77,10 @@ def _half_ffn(config: Config, layer: int) -> int:
 
 def _has_no_bias(config: Config) -> None:
     if not Flag("no_bias", default=True).read(config, 0):
-        config.fail(f"{config.place('no_bias')} is false, but {config.architecture} is read without biases only")
+        config.fail(
+            f"{config.place('no_bias')} is false, but {config.architecture} is read without biases only; "
+            "give true, or the class that has them"
+        )
 
 
 QWEN = block(attention(num_kv_heads=HEADS, head_dim=QWEN_HEAD_DIM, **biased(True)), mlp(ffn_hidden=Computed(_half_ffn)))
@@ -106,7 +109,10 @@ ATTENTION_BIAS = Flag("attention_bias", default=False)
 
 def _norm_of_queries_is_off(config: Config) -> None:
     if config.data.get("use_qk_norm"):
-        config.fail(f"{config.place('use_qk_norm')} is {shown(True)}, but {config.architecture} has no such norm")
+        config.fail(
+            f"{config.place('use_qk_norm')} is {shown(True)}, but {config.architecture} has no such norm; "
+            "give false, or the class that has it"
+        )
 
 
 # MiMo

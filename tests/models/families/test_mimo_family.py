@@ -50,7 +50,7 @@ def test_lists_that_the_class_does_not_read_are_told_where_they_differ() -> None
     [
         ({"n_routed_experts": ...}, "n_routed_experts is missing"),
         ({"moe_intermediate_size": None}, "moe_intermediate_size is null"),
-        ({"num_key_value_heads": 4}, "num_attention_heads 4 is not a multiple of num_kv_heads 8"),
+        ({"num_key_value_heads": 4}, "num_attention_heads 4 is not a multiple of num_key_value_heads 8"),
         ({"layer_types": ["full_attention"] * 3}, "layer_types has 3 entries"),
         ({"sliding_window": None}, "sliding_window is null, but block 1 attends over a window"),
         ({"v_head_dim": 0}, "v_head_dim is 0"),
