@@ -9,17 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
 from torch import nn
 from torch.nn import functional
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoModelForCausalLM
 
 from costmodel.errors import BadInputError
+from executor.models.config import read_config
 from executor.models.initial_weights import fill
 from executor.models.stage import Stage
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
-"""Values of `model_type` that share the module names and the forward pass of Llama."""
 NUM_BYTES = 256
 """Token ids of byte-level text."""
 
@@ -28,12 +26,9 @@ class HFCausalLM:
     """A model as its config describes it: builds stages on the meta device and single layers with memory."""
 
     def __init__(self, hf_config: dict[str, Any]) -> None:
-        """Raises BadInputError for a family that cannot be built or a config that transformers refuses."""
-        family = hf_config.get("model_type")
-        if family not in FAMILIES:
-            raise BadInputError(f"config: model_type is {family!r}; the executor builds {', '.join(FAMILIES)}")
+        """Raises BadInputError for a class that cannot be built or a config that transformers refuses."""
         self._raw = dict(hf_config)
-        self.config = _read_config(self._raw)
+        self.config = read_config(self._raw)
         self.num_blocks: int = self.config.num_hidden_layers
         self.vocab: int = self.config.vocab_size
         self.hidden: int = self.config.hidden_size
@@ -103,19 +98,6 @@ class HFCausalLM:
             )
 
 
-def _read_config(raw: dict[str, Any]) -> Any:
-    settings = {key: value for key, value in raw.items() if key != "model_type"}
-    try:
-        config = AutoConfig.for_model(raw["model_type"], **settings)
-    except (StrictDataclassError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise BadInputError(f"config: transformers cannot use it: {' '.join(str(error).split())}") from None
-    config.use_cache = False
-    config.attention_dropout = 0.0
-    # Training text is not padded: every id is a token whose row learns.
-    config.pad_token_id = None
-    return config
-
-
 def _stage(config: Any, layers: range) -> Stage:
     with torch.device("meta"):
         whole = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
@@ -133,4 +115,4 @@ def _shard_config(raw: dict[str, Any], config: Any, tp: int) -> Any:
         "intermediate_size": config.intermediate_size // tp,
         "vocab_size": config.vocab_size // tp,
     }
-    return _read_config(raw | shard)
+    return read_config(raw | shard)

@@ -24,9 +24,9 @@ SEED_OF_A = 3_788_087_819_113_919_994
 FAMILIES: dict[str, dict[str, Any]] = {
     "llama": TINY_LLAMA,
     "llama-biases": TINY_LLAMA | {"attention_bias": True, "mlp_bias": True},
-    "mistral": TINY_LLAMA | {"model_type": "mistral", "sliding_window": 4096},
-    "qwen2": TINY_LLAMA | {"model_type": "qwen2"},
-    "qwen3": TINY_LLAMA | {"model_type": "qwen3", "head_dim": 16},
+    "mistral": TINY_LLAMA | {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "sliding_window": 4096},
+    "qwen2": TINY_LLAMA | {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2"},
+    "qwen3": TINY_LLAMA | {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "head_dim": 16},
     "tied": TINY_LLAMA | {"tie_word_embeddings": True},
 }
 
@@ -134,7 +134,12 @@ def test_every_family_trains_like_transformers(ranks: Ranks, name: str, tp: int)
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"model_type": "gpt2"}, "model_type is 'gpt2'; the executor builds llama"),
+        (
+            {"architectures": ["GPT2LMHeadModel"]},
+            "'GPT2LMHeadModel', but the executor trains only Llama",
+        ),
+        ({"architectures": ["LlamaModel"]}, "architectures is 'LlamaModel', but the executor trains only Llama"),
+        ({"architectures": None, "model_type": "gpt2"}, "model_type is 'gpt2', but the executor trains only Llama"),
         ({"hidden_size": "wide"}, "transformers cannot use it"),
         ({"hidden_size": 65}, "transformers cannot use it"),
     ],

@@ -56,6 +56,23 @@ class Activation:
 
 
 @dataclass(frozen=True)
+class Number:
+    """A number that sizes nothing, but that no model can be trained without: from `least` to `most`, where given."""
+
+    key: str
+    least: float
+    most: float
+
+    def __call__(self, config: Config) -> None:
+        """Raises BadInputError for anything else."""
+        value = config.data.get(self.key)
+        if value is not None and (type(value) not in (int, float) or not self.least <= value <= self.most):
+            config.fail(
+                f"{config.place(self.key)} is {shown(value)}, but must be a number from {self.least:g} to {self.most:g}"
+            )
+
+
+@dataclass(frozen=True)
 class Rotation:
     """Rotary embeddings turn pairs of dimensions: all of a head, or the share of them that `key` gives.
 

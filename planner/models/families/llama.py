@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from costmodel.spec import QkNorm
-from planner.models.config import Config
-from planner.models.families.checks import Activation
+from planner.models.config import Config, shown
+from planner.models.families.checks import Activation, Number
 from planner.models.families.parts import (
     HEAD_DIM,
     HEAD_SPLIT,
     HEADS,
+    HIDDEN,
     LAYERS,
     UNTIED,
+    VOCAB,
     attention,
     biased,
     block,
@@ -42,6 +44,58 @@ def rotates(config: Config) -> None:
     check_rope(config.data, head_dim, config.where, config.place(""))
 
 
+def knows_blocks(config: Config) -> None:
+    """Kinds of blocks are such as these classes have, even where a class passes them over, since transformers asks."""
+    if config.has("layer_types"):
+        kinds = config.items("layer_types", LAYERS.read(config, 0), config.place(LAYERS.name))
+        for layer, kind in enumerate(kinds):
+            if kind not in LAYER_TYPES:
+                config.fail(
+                    f"{config.place('layer_types')}[{layer}] is {shown(kind)}, but must be one of "
+                    f"{', '.join(LAYER_TYPES)}"
+                )
+
+
+def knows_windows(config: Config) -> None:
+    """Sizes of windows are such, even where windows are switched off."""
+    for size in (tokens("sliding_window"), Size("max_window_layers", least=0)):
+        if config.has(size.name):
+            size.read(config, 0)
+
+
+def pads_within_vocabulary(config: Config) -> None:
+    """The token of padding has a row in the table of embeddings, counted from its end where it is negative."""
+    token, vocab = config.data.get("pad_token_id"), VOCAB.read(config, 0)
+    if token is not None and (type(token) is not int or not -vocab <= token < vocab):
+        config.fail(
+            f"{config.place('pad_token_id')} is {shown(token)}, but must be null or a whole number from {-vocab} to "
+            f"{vocab - 1}, a row of the {vocab} that vocab_size gives"
+        )
+
+
+def splits_width(config: Config) -> None:
+    """Transformers asks the heads of Llama to divide the width, even where their own width is given."""
+    hidden, heads = HIDDEN.read(config, 0), HEADS.read(config, 0)
+    if hidden % heads:
+        config.fail(
+            f"{config.place(HIDDEN.name)} is {hidden}, but must be a multiple of {config.place(HEADS.name)}, which is "
+            f"{heads}: transformers builds no other {config.architecture}"
+        )
+
+
+CHECKS = (
+    rotates,
+    Activation(),
+    knows_blocks,
+    knows_windows,
+    pads_within_vocabulary,
+    Number("rms_norm_eps", 1e-12, 1.0),
+    Number("initializer_range", 0.0, 1.0),
+    Number("attention_dropout", 0.0, 1.0),
+)
+"""What the classes that are trained here ask for."""
+
+
 def _qwen_layer_type(config: Config, layer: int) -> str:
     """Windows begin at block max_window_layers."""
     first = Size("max_window_layers", default=28, least=0).read(config, layer)
@@ -67,7 +121,7 @@ FAMILIES = (
         decoder(
             block(attention(**biased(ATTENTION_BIAS), output_bias=ATTENTION_BIAS), mlp(bias=MLP_BIAS)), tied=UNTIED
         ),
-        checks=(rotates, Activation()),
+        checks=(*CHECKS, splits_width),
     ),
     Family(
         "MistralForCausalLM",
@@ -78,7 +132,7 @@ FAMILIES = (
             ),
             tied=UNTIED,
         ),
-        checks=(rotates, Activation()),
+        checks=CHECKS,
     ),
     Family(
         "Qwen2ForCausalLM",
@@ -87,7 +141,7 @@ FAMILIES = (
             block(attention(num_kv_heads=KV_HEADS_OF_32, head_dim=HEAD_DIM, window=QWEN_WINDOW, **biased(True)), mlp()),
             tied=UNTIED,
         ),
-        checks=(rotates, Activation()),
+        checks=CHECKS,
     ),
     Family(
         "Qwen3ForCausalLM",
@@ -106,6 +160,6 @@ FAMILIES = (
             ),
             tied=UNTIED,
         ),
-        checks=(rotates, Activation()),
+        checks=CHECKS,
     ),
 )
