@@ -2,9 +2,9 @@
 
 The tensors kept for backward are those of eager Hugging Face blocks, counted one by one: 1,552 MiB of a Llama-70B
 block at 4,096 tokens, where autograd keeps 1,555 (also softmax statistics and rotary tables). Blocks of other kinds
-are held to traces of theirs; state-space layers, linear attention and ALiBi are counted as fused kernels instead
-(`costmodel.capability`). Traffic and overlap on GPUs are those that published runs of eager FSDP support (2.25 times
-the least element-wise traffic, hardly any overlap).
+are held to traces of theirs; state-space layers, linear attention, ALiBi and attention to picked keys are counted as
+fused kernels instead (`costmodel.capability`). Traffic and overlap on GPUs are those that published runs of
+eager FSDP support (2.25 times the least element-wise traffic, hardly any overlap).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What blocks keep for backward against what autograd keeps of real blocks of transformers, on tensors without values.
 
 The stack is the one that fuses nothing, precision bf16, dropout off. Left out, with the reason: state-space layers and
-linear attention (Mamba, Mamba-2, Qwen 3-Next, MiniMax-01, Kimi Linear) and ALiBi (BLOOM) are priced as fused kernels
-(`costmodel.capability` says so to the user), while transformers without those packages writes them out.
+linear attention (Mamba, Mamba-2, Qwen 3-Next, MiniMax-01, Kimi Linear), ALiBi (BLOOM) and attention to picked keys
+(DeepSeek-V3.2) are priced as fused kernels (`costmodel.capability` says so to the user), while transformers without
+those packages writes them out; and Llama 4, whose class sends every token through every expert.
 """
 
 from __future__ import annotations
