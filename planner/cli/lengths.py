@@ -46,7 +46,10 @@ def check_seq_len(seq_len: int, model: ModelSpec, hf_config: Mapping[str, Any], 
             f"--seq-len is {seq_len}, but {model.name} takes at most {longest} tokens; use at most that{more}"
         )
     if seq_len < model.sense_tokens:
-        raise BadInputError(
-            f"--seq-len is {seq_len}, but the image or sound in each sequence of {model.name} takes "
-            f"{model.sense_tokens} tokens of it; use at least that, and more for text"
-        )
+        taken = f"the image or sound in each sequence of {model.name} takes {model.sense_tokens} tokens of it"
+        if longest is not None and longest < model.sense_tokens:
+            raise BadInputError(
+                f"--seq-len is {seq_len}, but {taken}, more than the {longest} that it allows; give a config.json with "
+                "smaller images or longer sequences"
+            )
+        raise BadInputError(f"--seq-len is {seq_len}, but {taken}; use at least that, and more for text")

@@ -1,7 +1,8 @@
 """What a config class fills in where a config is silent: refused for the sizes that make a model, named for the others.
 
 A class of transformers has a default for everything, down to the number of its layers. Those defaults are the sizes of
-some model, but hardly of the one that a config with missing keys was meant for.
+some model, but hardly of the one that a config with missing keys was meant for. An object inside a config is another
+matter: transformers saves of it only what differs from the defaults of its class.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Default:
     """Its key in the class's own spelling, with the path to it."""
     key: str
     value: int | list[int] | tuple[int, ...]
+    left_out: bool
+    """Whether it is of an object inside the config that is there, and so saved without it."""
 
 
 def refuse_filled_sizes(settings: Any, config: dict[str, Any], where: str) -> None:
@@ -59,23 +62,24 @@ def refuse_filled_experts(model: nn.Module, settings: Any, config: dict[str, Any
 
 def filled_in_words(settings: Any, config: dict[str, Any]) -> str:
     """A sentence on the other numbers that come from the class; empty where there are none."""
-    others = [
-        f"{default.place} = {default.value}"
-        for default in _filled(settings, config)
-        if default.value not in (0, 1) and not _is_refused(default) and not NO_SIZE.search(default.key)
-    ]
+    found = [default for default in _filled(settings, config) if default.left_out or not _makes_a_model(default)]
+    others = sorted(
+        (default for default in found if default.value not in (0, 1) and not NO_SIZE.search(default.key)),
+        key=lambda default: not _makes_a_model(default),
+    )
     if not others:
         return ""
+    named = ", ".join(f"{default.place} = {default.value}" for default in others[:MAX_NAMED])
     more = f" and {len(others) - MAX_NAMED} more" if len(others) > MAX_NAMED else ""
-    return f"Taken from the class, as the config lacks them: {', '.join(others[:MAX_NAMED])}{more}."
+    return f"Taken from the class, as the config lacks them: {named}{more}."
 
 
-def _is_refused(default: Default) -> bool:
-    """Experts of a class that was built without any are left over, and need not be named."""
+def _makes_a_model(default: Default) -> bool:
     return any(pattern.fullmatch(default.key) for pattern in (SIZES, EXPERT_COUNTS))
 
 
-def _refuse(missing: list[Default], settings: Any, where: str) -> None:
+def _refuse(filled: list[Default], settings: Any, where: str) -> None:
+    missing = [default for default in filled if not default.left_out]
     if missing:
         names = ", ".join(default.place for default in missing)
         verb, them = ("is", "it") if len(missing) == 1 else ("are", "them")
@@ -85,7 +89,7 @@ def _refuse(missing: list[Default], settings: Any, where: str) -> None:
         )
 
 
-def _filled(settings: Any, config: dict[str, Any], path: str = "") -> Iterator[Default]:
+def _filled(settings: Any, config: dict[str, Any], path: str = "", *, left_out: bool = False) -> Iterator[Default]:
     """Numbers of `settings` that equal the default of their class and stand under no name in `config`."""
     spellings: dict[str, list[str]] = {}
     for alias, key in (settings.attribute_map or {}).items():
@@ -94,11 +98,12 @@ def _filled(settings: Any, config: dict[str, Any], path: str = "") -> Iterator[D
         value = _default(field)
         given = any(name in config for name in (field.name, *spellings.get(field.name, ())))
         if not given and _is_count(value) and getattr(settings, field.name, None) == value:
-            yield Default(f"{path}{field.name}", field.name, value)
+            yield Default(f"{path}{field.name}", field.name, value, left_out)
     for key, part in vars(settings).items():
         if dataclasses.is_dataclass(part) and hasattr(part, "attribute_map"):
             nested = config.get(key)
-            yield from _filled(part, nested if isinstance(nested, dict) else {}, f"{path}{key}.")
+            inside = nested if isinstance(nested, dict) else {}
+            yield from _filled(part, inside, f"{path}{key}.", left_out=left_out or nested is inside)
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:

@@ -15,6 +15,7 @@ from torch import nn
 
 from costmodel.errors import BadInputError
 from costmodel.spec import ModelSpec, Part
+from costmodel.spec.shown import shown
 from profiler.tracing.attention import RecordedAttention, recorded_attention
 from profiler.tracing.class_defaults import filled_in_words
 from profiler.tracing.failures import CODE_ERRORS, in_words, quiet_torch, quiet_transformers
@@ -115,7 +116,7 @@ def _assumptions(config: dict[str, Any], model: Any, pieces: list[Piece]) -> tup
         "layers cannot be split by tensor parallelism."
     ]
     if not config.get("architectures"):
-        said.append(f"The class is {architecture}, taken from model_type {config.get('model_type')!r}.")
+        said.append(f"The class is {architecture}, taken from model_type {shown(config.get('model_type'))}.")
     if filled := filled_in_words(model.config, config):
         said.append(filled)
     if not any(work.has_fused_attention for piece in pieces for work in piece.works if piece.part is not Part.HEAD):

@@ -16,6 +16,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from costmodel.errors import BadInputError, MissingError
+from costmodel.spec.shown import shown
 from profiler.tracing.class_defaults import refuse_filled_experts, refuse_filled_sizes
 from profiler.tracing.failures import CODE_ERRORS, in_words
 
@@ -87,8 +88,8 @@ def class_name(config: dict[str, Any], where: str) -> str:
         return found
     raise BadInputError(
         f"{where}: architectures is missing, and transformers has no causal language model for model_type "
-        f'{model_type!r}; add the class that the config is for, e.g. "architectures": ["LlamaForCausalLM"], or give '
-        "the model as module:factory"
+        f'{shown(model_type)}; add the class that the config is for, e.g. "architectures": ["LlamaForCausalLM"], or '
+        "give the model as module:factory"
     )
 
 

@@ -12,6 +12,7 @@ from costmodel.errors import BadInputError, MissingError
 from costmodel.spec import ModelSpec, Part
 from planner.models.read import read_model
 from profiler.tracing import trace_config
+from profiler.tracing.class_defaults import filled_in_words, refuse_filled_sizes
 from profiler.tracing.transformers_model import MAX_LAYERS, MAX_NUMBER
 
 DECODER: dict[str, Any] = {
@@ -241,8 +242,8 @@ SWITCH = {
         (without(SWITCH, "num_decoder_layers"), "num_decoder_layers is missing"),
         (SWITCH, "num_experts is missing"),
         (
-            {"architectures": ["BlipForConditionalGeneration"], "text_config": {"vocab_size": 100, "hidden_size": 64}},
-            "text_config.intermediate_size, text_config.num_hidden_layers, text_config.num_attention_heads",
+            {"architectures": ["BlipForConditionalGeneration"], "vision_config": {}},
+            "text_config.vocab_size, text_config.hidden_size, text_config.encoder_hidden_size, text_config.interm",
         ),
     ],
 )
@@ -256,6 +257,16 @@ def test_sizes_are_never_those_of_another_model(data: dict[str, Any], missing: s
 def test_a_size_may_stand_under_either_name_that_the_class_knows() -> None:
     renamed = without(XGLM, "d_model", "num_layers") | {"hidden_size": 64, "num_hidden_layers": 3}
     assert trace(renamed).params_total == trace(XGLM).params_total == built(XGLM)
+
+
+def test_sizes_that_saving_leaves_out_of_an_object_are_said() -> None:
+    from transformers import BlipConfig
+
+    settings = BlipConfig.from_dict({"text_config": {"hidden_size": 64}, "vision_config": {}})
+    said = filled_in_words(settings, {"text_config": {"hidden_size": 64}, "vision_config": {}})
+    assert "text_config.vocab_size = 30524" in said
+    assert "text_config.hidden_size" not in said
+    refuse_filled_sizes(settings, {"text_config": {}, "vision_config": {}, "image_text_hidden_size": 64}, "here")
 
 
 def test_other_numbers_that_the_class_fills_in_are_said() -> None:
