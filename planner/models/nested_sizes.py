@@ -24,6 +24,8 @@ def _tower(hidden: int, ffn: int, blocks: int, heads: int) -> Sizes:
 
 _QWEN3_VISION = {"hidden_size": 1152, "intermediate_size": 4304, "depth": 27, "num_heads": 16}
 _QWEN2_TEXT = _text(8192, 29568, 80, 64, 152_064)
+_QWEN2_5_VISION = {"hidden_size": 3584, "intermediate_size": 3420, "depth": 32, "num_heads": 16}
+_QWEN_AUDIO = {"d_model": 1280, "encoder_ffn_dim": 5120, "encoder_layers": 32, "encoder_attention_heads": 20}
 _SIGLIP_VISION = _tower(768, 3072, 12, 12)
 
 BY_MODEL_TYPE: Mapping[str, Sizes] = {
@@ -55,6 +57,10 @@ def _of(first: str, *others: str) -> Mapping[str | None, Sizes]:
 NESTED: Mapping[str, Mapping[str, Sizes | Mapping[str | None, Sizes]]] = {
     "llava": {"text_config": _of("llama", *_ANY_TEXT), "vision_config": _of(*_ANY_TOWER)},
     "llava_next": {"text_config": _of("llama", *_ANY_TEXT), "vision_config": _of(*_ANY_TOWER)},
+    "llava_onevision": {
+        "text_config": _of("qwen2", *_ANY_TEXT),
+        "vision_config": _of("siglip_vision_model", *_ANY_TOWER),
+    },
     "mistral3": {"text_config": _of("mistral", *_ANY_TEXT), "vision_config": _of("pixtral")},
     "paligemma": {"text_config": _of("gemma", "gemma2"), "vision_config": _of("siglip_vision_model")},
     "gemma3": {"text_config": _of("gemma3_text"), "vision_config": _of("siglip_vision_model")},
@@ -83,7 +89,7 @@ NESTED: Mapping[str, Mapping[str, Sizes | Mapping[str | None, Sizes]]] = {
     "qwen2_vl": {"text_config": _QWEN2_TEXT, "vision_config": {"embed_dim": 1280, "depth": 32, "num_heads": 16}},
     "qwen2_5_vl": {
         "text_config": _QWEN2_TEXT,
-        "vision_config": {"hidden_size": 3584, "intermediate_size": 3420, "depth": 32, "num_heads": 16},
+        "vision_config": _QWEN2_5_VISION,
     },
     "qwen3_vl": {"text_config": _text(4096, 22016, 32, 32, 151_936), "vision_config": _QWEN3_VISION},
     "qwen3_vl_moe": {
@@ -108,13 +114,16 @@ NESTED: Mapping[str, Mapping[str, Sizes | Mapping[str | None, Sizes]]] = {
     },
     "qwen2_audio": {
         "text_config": _of("qwen2", "llama", "mistral", "qwen3"),
-        "audio_config": {
-            "d_model": 1280,
-            "encoder_ffn_dim": 5120,
-            "encoder_layers": 32,
-            "encoder_attention_heads": 20,
-        },
+        "audio_config": _QWEN_AUDIO,
     },
+    "qwen2_5_omni_thinker": {
+        "text_config": _text(3584, 18944, 28, 28, 152_064),
+        "vision_config": _QWEN2_5_VISION,
+        "audio_config": _QWEN_AUDIO,
+    },
+    "idefics3": {"text_config": _of("llama", *_ANY_TEXT), "vision_config": _tower(1152, 3072, 12, 16)},
+    "smolvlm": {"text_config": _of("llama", *_ANY_TEXT), "vision_config": _tower(1152, 3072, 12, 16)},
+    "internvl": {"text_config": _of("qwen2", *_ANY_TEXT), "vision_config": _tower(1024, 4096, 24, 16)},
     "voxtral": {
         # Defaults of the outer class, whatever the model_type of text_config.
         "text_config": _text(3072, 8192, 30, 32, 131_072),

@@ -59,6 +59,10 @@ MODULES = (
     "own_code",
     "chatglm",
     "mpt",
+    "idefics",
+    "internvl",
+    "qwen_omni",
+    "electra",
 )
 """Those that people bring most come first. Where a config names no class, the first family of its model_type counts."""
 

@@ -61,7 +61,8 @@ MASKED_LM = One(
 )
 
 
-def _is_plain(config: Config) -> None:
+def is_plain(config: Config) -> None:
+    """The model attends to nothing but its own text."""
     if Flag("add_cross_attention", default=False).read(config, 0):
         config.fail(
             "add_cross_attention is true, but nothing says what the model attends to; give the class of the "
@@ -81,7 +82,7 @@ def _bert(name: str, *head: RunSource) -> Family:
         "bert",
         (*BACKBONE, *head),
         max_seq_len=POSITIONS_512,
-        checks=(_is_plain, pads_within()),
+        checks=(is_plain, pads_within()),
     )
 
 
@@ -107,7 +108,7 @@ def _positions_after_padding(config: Config, layer: int) -> int:
 
 
 def _roberta(model_type: str, prefix: str) -> tuple[Family, ...]:
-    """Both RoBERTas: BERT's blocks, but classifiers of their own instead of a pooler."""
+    """RoBERTa and its like: BERT's blocks, but classifiers of their own instead of a pooler."""
 
     def family(name: str, *head: RunSource) -> Family:
         return Family(
@@ -115,7 +116,7 @@ def _roberta(model_type: str, prefix: str) -> tuple[Family, ...]:
             model_type,
             (*BACKBONE, *head),
             max_seq_len=Computed(_positions_after_padding),
-            checks=(_is_plain, pads_within(default=1)),
+            checks=(is_plain, pads_within(default=1)),
         )
 
     return (
@@ -266,6 +267,7 @@ FAMILIES: tuple[Family, ...] = (
     *BERT,
     *_roberta("roberta", "Roberta"),
     *_roberta("xlm-roberta", "XLMRoberta"),
+    *_roberta("camembert", "Camembert"),
     *DISTILBERT,
     *MODERNBERT,
 )

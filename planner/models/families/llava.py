@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from costmodel.spec import Dense, FinalNorm, Norm, Part
@@ -22,7 +23,6 @@ from planner.models.keys import Computed, Flag, In, Size, Source, Word, part
 
 ANY_TEXT = by_model_type(*llama.FAMILIES, *mixtral.FAMILIES, *gemma.FAMILIES, *phi.FAMILIES)
 
-LLAVA_VISION = Vision(ANY_TOWER, "clip_vision_model")
 VISION_WIDTH = In("vision_config", HIDDEN)
 
 
@@ -52,28 +52,47 @@ def _matrix(hidden: Any, out: Any, num_tokens: Source, **more: Any) -> One:
     return One(Part.CONNECTOR, part(Dense, hidden=hidden, out=out, **more), num_tokens=num_tokens)
 
 
-def _without_class(config: Config, layer: int) -> int:
-    """The first token that leaves the tower is dropped, unless all are asked for."""
-    strategy = Word("vision_feature_select_strategy", default="default", known=("default", "full"))
-    num_tokens = int(LLAVA_VISION.num_tokens.read(config, layer))
-    return max(1, num_tokens - 1) if strategy.read(config, layer) == "default" else num_tokens
+def _selected(vision: Vision, default: str) -> Computed:
+    """Tokens that are kept: the first that leaves the tower is dropped, unless all are asked for."""
+    strategy = Word("vision_feature_select_strategy", default=default, known=("default", "full"))
+
+    def count(config: Config, layer: int) -> int:
+        num_tokens = int(vision.num_tokens.read(config, layer))
+        return max(1, num_tokens - 1) if strategy.read(config, layer) == "default" else num_tokens
+
+    return Computed(count)
 
 
 BIAS_UNLESS_OFF = Flag("multimodal_projector_bias", default=True)
 BIAS_IF_ON = Flag("multimodal_projector_bias", default=False)
 
 
-def _llava(architecture: str, model_type: str, *, or_nested: bool, newline: Source | int) -> Family:
-    """Two matrices join tower and text. `newline` counts the numbers of a learned token between rows of tiles."""
-    language = Language(ANY_TEXT, "llama", or_nested=or_nested)
-    num_tokens = Computed(_without_class)
+@dataclass(frozen=True)
+class _Defaults:
+    """What a LLaVA takes where its config is silent."""
+
+    text: str = "llama"
+    tower: str = "clip_vision_model"
+    feature_layer: int = -2
+    selects: str = "default"
+
+
+LLAVA, ONEVISION = _Defaults(), _Defaults("qwen2", "siglip_vision_model", -1, "full")
+
+
+def _llava(architecture: str, model_type: str, defaults: _Defaults, *, or_nested: bool, has_newline: bool) -> Family:
+    """Two matrices join tower and text. Some have a learned token between rows of tiles."""
+    language = Language(ANY_TEXT, defaults.text, or_nested=or_nested)
+    vision = Vision(ANY_TOWER, defaults.tower)
+    num_tokens = _selected(vision, defaults.selects)
     text_width = language.width
+    newline = text_width if has_newline else 0
     return Family(
         architecture,
         model_type,
         (
-            LLAVA_VISION,
-            _matrix(_features(-2, VISION_WIDTH), text_width, num_tokens, bias=BIAS_UNLESS_OFF),
+            vision,
+            _matrix(_features(defaults.feature_layer, VISION_WIDTH), text_width, num_tokens, bias=BIAS_UNLESS_OFF),
             _matrix(text_width, text_width, num_tokens, bias=BIAS_UNLESS_OFF, other_params=newline),
             language,
         ),
@@ -96,13 +115,9 @@ MERGED_TOKENS = Computed(
 MERGED_WIDTH = Computed(lambda config, layer: VISION_WIDTH.read(config, layer) * MERGE.read(config, layer) ** 2)
 
 FAMILIES: tuple[Family, ...] = (
-    _llava("LlavaForConditionalGeneration", "llava", or_nested=True, newline=0),
-    _llava(
-        "LlavaNextForConditionalGeneration",
-        "llava_next",
-        or_nested=False,
-        newline=Language(ANY_TEXT, "llama").width,
-    ),
+    _llava("LlavaForConditionalGeneration", "llava", LLAVA, or_nested=True, has_newline=False),
+    _llava("LlavaNextForConditionalGeneration", "llava_next", LLAVA, or_nested=False, has_newline=True),
+    _llava("LlavaOnevisionForConditionalGeneration", "llava_onevision", ONEVISION, or_nested=True, has_newline=True),
     Family(
         "PaliGemmaForConditionalGeneration",
         "paligemma",

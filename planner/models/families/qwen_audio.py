@@ -11,15 +11,14 @@ from planner.models.family import Family, One, Within
 from planner.models.keys import Computed, In, Size, layers, part, width
 
 TOWER_WIDTH = width("d_model", aliases=("hidden_size",))
-TOWER = tower(
-    Part.AUDIO,
-    Part.AUDIO,
+SIZES = (
     TOWER_WIDTH,
     Size("encoder_attention_heads", aliases=("num_attention_heads",)),
     width("encoder_ffn_dim", aliases=("intermediate_size",)),
     layers("encoder_layers", aliases=("num_hidden_layers",)),
     Size("num_mel_bins", default=128),
 )
+"""Of the tower: width, heads, feed-forward network, blocks and bins of the spectrum."""
 TOKENS = Computed(lambda config, layer: max(1, FRAMES.read(config, layer) // 2))
 """Two frames are averaged."""
 # The head is never tied.
@@ -30,7 +29,7 @@ FAMILIES: tuple[Family, ...] = (
         "Qwen2AudioForConditionalGeneration",
         "qwen2_audio",
         (
-            Within("audio_config", TOWER),
+            Within("audio_config", tower(Part.AUDIO, Part.AUDIO, *SIZES)),
             One(
                 Part.CONNECTOR,
                 part(Dense, hidden=In("audio_config", TOWER_WIDTH), out=LANGUAGE.width, bias=True),

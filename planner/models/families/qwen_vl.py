@@ -41,21 +41,16 @@ def _text_2_window(config: Config, layer: int) -> int:
     return int(tokens("sliding_window", default=4096).read(config, layer))
 
 
-TEXT_2 = decoder(
-    block(
-        attention(
-            num_kv_heads=Size("num_key_value_heads", default=8, null=HEADS),
-            head_dim=HEAD_SPLIT,
-            window=Choose(
-                PerLayer("layer_types", LAYERS, LAYER_TYPES, default=Computed(_text_2_layer_type)),
-                {"full_attention": None, "sliding_attention": Computed(_text_2_window)},
-            ),
-            **biased(True),
-        ),
-        mlp(),
-    ),
-    tied=UNTIED,
-)
+def text_2(num_kv_heads: int) -> tuple[RunSource, ...]:
+    """The language model, with `num_kv_heads` where its config gives none."""
+    layer_types = PerLayer("layer_types", LAYERS, LAYER_TYPES, default=Computed(_text_2_layer_type))
+    window = Choose(layer_types, {"full_attention": None, "sliding_attention": Computed(_text_2_window)})
+    kv_heads = Size("num_key_value_heads", default=num_kv_heads, null=HEADS)
+    mixer = attention(num_kv_heads=kv_heads, head_dim=HEAD_SPLIT, window=window, **biased(True))
+    return decoder(block(mixer, mlp()), tied=UNTIED)
+
+
+TEXT_2 = text_2(8)
 TEXT_2_CHECKS = (Rotation(HEAD_SPLIT, renamed={"mrope": "default"}), Activation())
 BIAS = Flag("attention_bias", default=False)
 HEAD_DIM_OF_128 = width("head_dim", default=128)

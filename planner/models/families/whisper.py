@@ -48,13 +48,18 @@ def listens(hidden: Size, heads: Size, **changes: Any) -> KindSource:
 
 
 def tower(
-    where: Part, stack: Part, hidden: Size, heads: Size, ffn: Size, count: Size, mel_bins: Size
+    where: Part, stack: Part, hidden: Size, heads: Size, ffn: Size, count: Size, mel_bins: Size, *, learns: bool = True
 ) -> tuple[RunSource, ...]:
-    """The encoder: stem, blocks and norm; the blocks in part `stack`, the others in `where`."""
+    """The encoder: stem, blocks and norm; the blocks in part `stack`, the others in `where`.
+
+    `learns` says whether the table of positions, which is computed, is among the parameters.
+    """
     return (
         One(
             where,
-            part(Stem, hidden=hidden, filters=two_convolutions(hidden, mel_bins), num_positions=FRAMES),
+            part(
+                Stem, hidden=hidden, filters=two_convolutions(hidden, mel_bins), num_positions=FRAMES if learns else 0
+            ),
             num_tokens=FRAMES,
         ),
         Stack(layer_norm_block(listens(hidden, heads), two_matrices(GELU, hidden, ffn), hidden), count, stack, FRAMES),
