@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +10,7 @@ from costmodel.errors import BadInputError, MissingError
 from costmodel.feasibility import contradiction
 from costmodel.setting import Setting
 from costmodel.spec import Document, Measurement, PlanFile, Profile
-from planner.files import check_writable, read_text, schema_of, write_text
+from planner.files import check_writable, is_there, read_text, schema_of, write_text
 from planner.models.agreement import check_agreement
 
 DocumentType = TypeVar("DocumentType", bound=Document)
@@ -60,7 +59,7 @@ def read_profile(path: Path) -> Profile:
     Raises MissingError where there is no such file, since `planner profile` makes one; BadInputError for a faulty one,
     also where the model is not that of the config beside it.
     """
-    if not os.path.lexists(path):
+    if not is_there(path, "profile"):
         raise MissingError(
             f"profile {path}: no such file; measure this machine with `planner profile -o {path}`, "
             "or name a model and a cluster with --model and --cluster"

@@ -23,7 +23,7 @@ from costmodel.spec.base import parse_json
 from costmodel.units import parse_bytes, parse_flop_rate, parse_rate, parse_seconds
 from planner.clusters.presets import UNPUBLISHED, preset_names, preset_path
 from planner.clusters.resize import MAX_GPUS, check_num_gpus, resize
-from planner.files import read_text
+from planner.files import is_there, read_text
 
 MAX_CLUSTER_BYTES = 2**15
 """A cluster takes about 2 KiB, and YAML is read slowly."""
@@ -98,7 +98,7 @@ def _find(text: str) -> tuple[Path, str]:
     if preset is not None:
         return preset, f"preset {text}"
     path = Path(text)
-    if os.path.lexists(path) and not os.path.isdir(path):
+    if is_there(path, "cluster file") and not os.path.isdir(path):
         return path, f"cluster file {path}"
     if text in UNPUBLISHED:
         raise MissingError(f"--cluster {text}: {UNPUBLISHED[text]}")

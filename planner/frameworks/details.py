@@ -8,6 +8,7 @@ from typing import Any
 
 from costmodel.errors import BadInputError
 from costmodel.spec import PlanFile
+from costmodel.spec.shown import shown
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def read_details(plan_file: PlanFile) -> ModelDetails:
     config, workload = plan_file.hf_config, plan_file.workload
     activation = config.get("hidden_act", "silu")
     if activation != "silu":
-        raise BadInputError(f"hf_config: hidden_act is {activation!r}, but only 'silu' can be exported")
+        raise BadInputError(f"hf_config: hidden_act is {shown(activation)}, but only 'silu' can be exported")
     longest = plan_file.model.max_seq_len or workload.seq_len
     if workload.seq_len > longest:
         raise BadInputError(
@@ -49,7 +50,7 @@ def read_details(plan_file: PlanFile) -> ModelDetails:
         raise BadInputError(f"{plan_file.model.name} reads no tokens, so that it cannot be exported")
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     if not isinstance(rope, Mapping):
-        raise BadInputError(f"hf_config: rope_parameters is {rope!r}; expected an object")
+        raise BadInputError(f"hf_config: rope_parameters is {shown(rope)}; expected an object")
     return ModelDetails(
         norm_eps=_number(config, "rms_norm_eps", 1e-6),
         rope_theta=_number(rope, "rope_theta", _number(config, "rope_theta", 10000.0)),
@@ -65,7 +66,7 @@ def _read_rope_scaling(rope: Mapping[str, Any]) -> Llama3RopeScaling | None:
     if kind == "default":
         return None
     if kind != "llama3":
-        raise BadInputError(f"hf_config: rope_type is {kind!r}, but only 'default' and 'llama3' can be exported")
+        raise BadInputError(f"hf_config: rope_type is {shown(kind)}, but only 'default' and 'llama3' can be exported")
     return Llama3RopeScaling(
         factor=_number(rope, "factor"),
         low_freq_factor=_number(rope, "low_freq_factor"),
@@ -77,5 +78,5 @@ def _read_rope_scaling(rope: Mapping[str, Any]) -> Llama3RopeScaling | None:
 def _number(config: Mapping[str, Any], key: str, default: float | None = None) -> float:
     value = config.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInputError(f"hf_config: {key} is {value!r}; expected a number")
+        raise BadInputError(f"hf_config: {key} is {shown(value)}; expected a number")
     return float(value)

@@ -105,6 +105,9 @@ def test_what_cannot_be_read_is_told_apart_from_what_is_not_there(
     assert "locked.json: cannot be read: permission denied" in planner("show", "locked.json").stderr
     monkeypatch.setattr(Path, "lstat", deny)
     assert "shut/config.json: cannot be read: permission denied" in planner("show", "shut").stderr
+    flags = ("--gpus", 8, "--model", "gpt2")
+    assert "shut/c.yaml: cannot be read" in planner("solve", *flags, "--cluster", "shut/c.yaml").stderr
+    assert "shut/p.json: cannot be read" in planner("solve", *flags, "--profile", "shut/p.json").stderr
 
 
 def test_a_hostile_name_cannot_steer_the_terminal(planner, tmp_path: Path) -> None:

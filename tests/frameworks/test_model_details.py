@@ -39,9 +39,9 @@ def test_a_sequence_longer_than_the_model_attends_to_is_refused() -> None:
     [
         ({"hidden_act": "gelu"}, "hidden_act is 'gelu', but only 'silu'"),
         ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "rope_type is 'yarn', but only 'default' and 'llama3'"),
-        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "low_freq_factor is None; expected a number"),
+        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "low_freq_factor is null; expected a number"),
         ({"rope_parameters": "default"}, "rope_parameters is 'default'; expected an object"),
-        ({"rms_norm_eps": True}, "rms_norm_eps is True; expected a number"),
+        ({"rms_norm_eps": True}, "rms_norm_eps is true; expected a number"),
     ],
 )
 def test_what_cannot_be_exported_is_named(config: dict[str, Any], message: str) -> None:
