@@ -188,6 +188,7 @@ CASES = (
     Case("DeepseekV3ForCausalLM", "deepseek_v3", {**LATENT, "first_k_dense_replace": 2}),
     Case("GptOssForCausalLM", "gpt_oss", EXPERTS),
     Case("Qwen2MoeForCausalLM", "qwen2_moe", {**EXPERTS, "shared_expert_intermediate_size": 192}),
+    Case("Gemma4ForCausalLM", "gemma4_text", {**EXPERTS, **GEMMA4, "enable_moe_block": True, "top_k_experts": 2}),
     Case("Glm4MoeForCausalLM", "glm4_moe", {**GLM, "first_k_dense_replace": 1}),
     Case("Dots1ForCausalLM", "dots1", {**GLM, "first_k_dense_replace": 1}),
     Case("FlexOlmoForCausalLM", "flex_olmo", EXPERTS),

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from costmodel.spec.layers.activation import Activation
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.mlp import Mlp, kept_per_column
+from costmodel.spec.layers.norm import Norm
 from costmodel.spec.operations import Elementwise, Gemm, GroupedGemm, Operation, Saved, Split, SplitRule
 from costmodel.spec.stack import SoftwareStack
 
@@ -29,6 +30,8 @@ class Moe(Kind):
     router_bias: bool = False
     router_in_fp32: bool = False
     """Whether the router multiplies a copy of the tokens in fp32 (DeepSeek)."""
+    router_norm: bool = False
+    """Whether the router norms and scales the tokens before (Gemma 4); what it learns counts as `other_params`."""
     latent: int | None = Field(default=None, gt=0)
     """Width that a projection without bias narrows tokens to for the routed experts, and another widens from
     (Nemotron 3)."""
@@ -105,7 +108,7 @@ class Moe(Kind):
     def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
         """The routed copies of the tokens and what the experts yield for each, their columns, router scores in fp32,
         the router's copy of the tokens where eager code makes one, and the shared network's, of a gated one also its
-        result and the gate."""
+        result and the gate. A router with a norm keeps what that does, and the tokens before and after the scale."""
         tokens = batch * seq_len
         rows = tokens * self.experts_per_token
         columns = kept_per_column(self.gated, self.activation, stack) * self.ffn_hidden / tp
@@ -116,6 +119,9 @@ class Moe(Kind):
             fp32_values=tokens * (2.0 * self.num_experts + copied),
             int64_values=float(rows),
         )
+        if self.router_norm:
+            values = float(tokens * self.hidden)
+            routed += Norm.FIXED_IN_FP32.saved(values, stack) + Saved(values=2 * values)
         return routed if self.shared is None else routed + self.shared.saved(batch, seq_len, tp, stack)
 
     def splits(self) -> tuple[Split, ...]:

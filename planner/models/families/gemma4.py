@@ -161,6 +161,7 @@ FEED_FORWARD = Choose(
             num_experts=NUM_EXPERTS,
             experts_per_token=Size("top_k_experts"),
             ffn_hidden=width("moe_intermediate_size"),
+            router_norm=True,
             shared=DENSE,
             # The router scales its input, and what each expert yields.
             other_params=Sum((HIDDEN, NUM_EXPERTS)),
