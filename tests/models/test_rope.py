@@ -101,7 +101,7 @@ def test_a_factor_is_a_number_of_at_least_1(name: str, value: Any) -> None:
         ({"rope_scaling": "linear"}, "rope_scaling is 'linear', but must be an object or null"),
         (scaled("linear", rope_type="nonsense"), "rope_scaling.rope_type is 'nonsense', but must be one of default, "),
         (scaled("linear", rope_type=None, type="linear"), "rope_scaling.rope_type is null, "),
-        (scaled("linear", type=["linear"]), "rope_scaling.type is ['linear'], "),
+        (scaled("linear", type=["linear"]), 'rope_scaling.type is ["linear"], '),
         (scaled("linear", partial_rotary_factor=0.5), "rope_scaling.partial_rotary_factor is 0.5, but must be 1"),
         (scaled("linear") | {"partial_rotary_factor": 0.5}, "here: partial_rotary_factor is 0.5, but must be 1"),
         (scaled("yarn", attention_factor=-1), "attention_factor is -1, but must be a number of at least 0"),
