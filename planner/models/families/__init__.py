@@ -63,6 +63,7 @@ MODULES = (
     "internvl",
     "qwen_omni",
     "electra",
+    "beit",
 )
 """Those that people bring most come first. Where a config names no class, the first family of its model_type counts."""
 
