@@ -72,7 +72,13 @@ def build_job(
         stack=stacks.get(target.stack_name(machine.cluster.device.kind)),
         profile=machine.profile,
         framework=target.name,
-        assumptions=(*machine.assumptions, *model_assumptions, *cautions(spec), *_left_out(target, spec)),
+        assumptions=(
+            *machine.assumptions,
+            *model_assumptions,
+            *cautions(spec),
+            *_left_out(target, spec),
+            *_unsaid(target, hf_config, spec, job_workload),
+        ),
         defaults=defaults,
         input_hashes=machine.hashes | model_hash,
         cluster_of=partial(_cluster_of, cluster, profile),
@@ -82,7 +88,7 @@ def build_job(
 def _left_out(framework: Framework, model: ModelSpec) -> tuple[str, ...]:
     """What the plan does not cover: a class that the framework does not build, experts spread over ranks."""
     sentences = []
-    if model.architecture not in framework.trains:
+    if model.architecture not in framework.trains and not framework.refuses_other_classes:
         title = framework.title[0].upper() + framework.title[1:]
         sentences.append(
             f"{title} does not train {model.architecture} (it trains {', '.join(framework.trains)}), so the plan is "
@@ -98,6 +104,17 @@ def _left_out(framework: Framework, model: ModelSpec) -> tuple[str, ...]:
             "nor in memory."
         )
     return tuple(sentences)
+
+
+def _unsaid(framework: Framework, hf_config: dict[str, Any], model: ModelSpec, workload: Workload) -> tuple[str, ...]:
+    """What keeps a model of a class that the framework trains from being exported to it, though it can be priced."""
+    if model.architecture not in framework.trains:
+        return ()
+    try:
+        framework.check_config(hf_config, model, workload)
+    except BadInputError as error:
+        return (f"This model cannot be exported to {framework.title}, so the plan is priced only: {error}.",)
+    return ()
 
 
 def _cluster_of(cluster: str | None, profile_path: Path | None, num_gpus: int) -> ClusterSpec | None:

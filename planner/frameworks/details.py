@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from costmodel.errors import BadInputError
-from costmodel.spec import PlanFile
+from costmodel.spec import ModelSpec, Workload
 from costmodel.spec.shown import shown
+
+SILU = ("silu", "swish")
+"""The names that transformers has for it."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Llama3RopeScaling:
 
 @dataclass(frozen=True)
 class ModelDetails:
-    """Norm, rotary embedding and initial weights. Absent keys take the defaults of the Llama family in transformers."""
+    """Norm, rotary embedding and initial weights. Keys that are absent or null take the defaults of Llama."""
 
     norm_eps: float
     rope_theta: float
@@ -34,21 +37,20 @@ class ModelDetails:
     vocab: int
 
 
-def read_details(plan_file: PlanFile) -> ModelDetails:
+def read_details(config: Mapping[str, Any], model: ModelSpec, workload: Workload) -> ModelDetails:
     """Raises BadInputError for what no exporter can say: another activation or rotary scaling, a longer sequence."""
-    config, workload = plan_file.hf_config, plan_file.workload
-    activation = config.get("hidden_act", "silu")
-    if activation != "silu":
+    activation = config.get("hidden_act")
+    if activation not in (None, *SILU):
         raise BadInputError(f"hf_config: hidden_act is {shown(activation)}, but only 'silu' can be exported")
-    longest = plan_file.model.max_seq_len or workload.seq_len
+    longest = model.max_seq_len or workload.seq_len
     if workload.seq_len > longest:
         raise BadInputError(
-            f"seq_len is {workload.seq_len}, but {plan_file.model.name} attends fully to at most {longest} tokens"
+            f"seq_len is {workload.seq_len}, but {model.name} attends fully to at most {longest} tokens"
         )
-    vocab = plan_file.model.vocab
+    vocab = model.vocab
     if vocab is None:
-        raise BadInputError(f"{plan_file.model.name} reads no tokens, so that it cannot be exported")
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+        raise BadInputError(f"{model.name} reads no tokens, so that it cannot be exported")
+    rope = config.get("rope_scaling") or config.get("rope_parameters") or {}
     if not isinstance(rope, Mapping):
         raise BadInputError(f"hf_config: rope_parameters is {shown(rope)}; expected an object")
     return ModelDetails(
@@ -76,7 +78,9 @@ def _read_rope_scaling(rope: Mapping[str, Any]) -> Llama3RopeScaling | None:
 
 
 def _number(config: Mapping[str, Any], key: str, default: float | None = None) -> float:
-    value = config.get(key, default)
+    value = config.get(key)
+    if value is None:
+        value = default
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadInputError(f"hf_config: {key} is {shown(value)}; expected a number")
     return float(value)

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from costmodel.errors import BadInputError
 from costmodel.spec import DeviceKind, Infeasible, ModelSpec, Plan, PlanFile, Precision, Recompute, Schedule, Workload
 
 Check = Callable[[ModelSpec, Workload, Plan], Infeasible | None]
 """Says whether a plan obeys a rule; a broken rule is a value, not an exception."""
+
+ARCHITECTURE_EXPRESSIBLE = "architecture_expressible"
+"""Name of the rule on classes, where a framework has it."""
+
+CheckConfig = Callable[[Mapping[str, Any], ModelSpec, Workload], object]
+"""Raises BadInputError where the files cannot say a detail of the raw config, which costs nothing and has no rule."""
 
 Write = Callable[[PlanFile, str], dict[str, str]]
 """Turns a plan and a launcher name into file texts by relative path."""
@@ -78,6 +85,7 @@ class Framework:
     precisions: tuple[Precision, ...]
     trains: tuple[str, ...]
     """Classes of models that it trains by the files that are written; others are priced at most."""
+    check_config: CheckConfig
     write: Write
 
     def stack_name(self, device_kind: DeviceKind) -> str:
@@ -88,6 +96,11 @@ class Framework:
                 f"framework {self.name} runs on {kinds} devices, not on {device_kind}; use framework native"
             )
         return self.stacks[device_kind]
+
+    @property
+    def refuses_other_classes(self) -> bool:
+        """Whether a plan for a class that it does not train is refused by a rule, rather than priced."""
+        return any(rule.name == ARCHITECTURE_EXPRESSIBLE for rule in self.rules)
 
     @property
     def mesh_rules(self) -> tuple[Rule, ...]:

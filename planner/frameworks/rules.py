@@ -20,7 +20,8 @@ from costmodel.spec import (
     Traced,
     Workload,
 )
-from planner.frameworks.framework import Rule
+from planner.frameworks.features import Feature, features_of
+from planner.frameworks.framework import ARCHITECTURE_EXPRESSIBLE, Rule
 
 SINGLE_STREAM = Rule(
     "pipeline_single_stream",
@@ -151,19 +152,38 @@ def schedule_expressible(title: str, schedules: tuple[Schedule, ...]) -> Rule:
     return Rule("schedule_expressible", f"A pipeline runs by schedule {listed(schedules)}.", check)
 
 
-def architecture_expressible(title: str, architectures: tuple[str, ...]) -> Rule:
+def architecture_expressible(title: str, architectures: tuple[str, ...], expresses: frozenset[Feature]) -> Rule:
     """A rule that the model is of a class whose every detail the exporter can say."""
 
     def check(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
         if model.architecture in architectures:
             return None
+        foreign = [feature for feature in features_of(model) if feature not in expresses]
+        why = f"it has {', '.join(foreign)}" if foreign else "its class was never compared with what is written there"
         return Infeasible(
-            rule="architecture_expressible",
-            sentence=f"architecture {model.architecture} of {model.name} cannot be expressed for {title}; "
-            f"valid values: {listed(architectures)}",
+            rule=ARCHITECTURE_EXPRESSIBLE,
+            sentence=f"architecture {model.architecture} of {model.name} cannot be expressed for {title}: {why}; "
+            f"valid values: {listed(architectures)}; use framework native, which prices it",
         )
 
-    return Rule("architecture_expressible", f"The architecture is one of {listed(architectures)}.", check)
+    return Rule(ARCHITECTURE_EXPRESSIBLE, f"The architecture is one of {listed(architectures)}.", check)
+
+
+def features_expressible(title: str, expresses: frozenset[Feature]) -> Rule:
+    """A rule that a model has nothing beyond a plain decoder but what `expresses` names."""
+
+    def check(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
+        foreign = [feature for feature in features_of(model) if feature not in expresses]
+        if not foreign:
+            return None
+        return Infeasible(
+            rule="features_expressible",
+            sentence=f"{model.name} has {', '.join(foreign)}, which cannot be expressed for {title}; use framework "
+            "native, which prices it",
+        )
+
+    can = f" and {', '.join(sorted(expresses))}" if expresses else ""
+    return Rule("features_expressible", f"The model is a plain decoder{can}.", check)
 
 
 def _blocks_alike(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
@@ -209,27 +229,12 @@ def _shortest_window(model: ModelSpec) -> int | None:
 def halves(model: ModelSpec) -> tuple[Attention, Mlp]:
     """Attention and feed-forward network of the first block, of a model whose blocks are made of these two.
 
-    Raises ValueError for another; the rule `plain_blocks` refuses it first.
+    Raises ValueError for another; the rule `features_expressible` refuses it first.
     """
     block = model.blocks[0]
     if isinstance(block, Block) and isinstance(block.mixer, Attention) and isinstance(block.feed_forward, Mlp):
         return block.mixer, block.feed_forward
     raise ValueError(f"the first block of {model.name} is not attention and a dense feed-forward network")
-
-
-def plain_blocks(title: str) -> Rule:
-    """A rule that blocks are attention and a gated dense feed-forward network, the only kind the exporter can say."""
-
-    def check(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-        if all(is_plain(block) for block in set(model.blocks)):
-            return None
-        return Infeasible(
-            rule="plain_blocks",
-            sentence=f"the blocks of {model.name} are not all attention with a gated dense feed-forward network, but "
-            f"only such can be expressed for {title}; use framework native",
-        )
-
-    return Rule("plain_blocks", "Blocks are attention and a gated feed-forward network (SwiGLU).", check)
 
 
 def is_plain(block: Block | Traced) -> bool:

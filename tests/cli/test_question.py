@@ -151,3 +151,19 @@ def test_a_model_that_sees_has_a_length_of_its_own() -> None:
 def test_layers_of_multi_token_prediction_are_said_to_be_left_out() -> None:
     assert any("multi-token prediction" in sentence for sentence in ask(model="deepseek-v3").assumptions)
     assert not any("multi-token prediction" in sentence for sentence in ask(model="llama-3-8b").assumptions)
+
+
+@pytest.mark.parametrize("framework", ["megatron", "torchtitan"])
+def test_a_detail_that_cannot_be_exported_makes_a_plan_that_is_priced_only(framework: str, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(load_model("llama-3-8b").hf_config | {"hidden_act": "gelu"}))
+    job = ask(model=str(config), framework=framework)
+    assert any("so the plan is priced only: hf_config: hidden_act is 'gelu'" in said for said in job.assumptions)
+    native = ask(model=str(config), framework="native")
+    assert not any("priced only" in said for said in native.assumptions)
+
+
+def test_a_class_that_a_rule_refuses_is_not_said_to_be_priced() -> None:
+    said = {framework: ask(model="gpt2", framework=framework).assumptions for framework in ("native", "megatron")}
+    assert any("does not train GPT2LMHeadModel" in sentence for sentence in said["native"])
+    assert not any("priced only" in sentence for sentence in said["megatron"])

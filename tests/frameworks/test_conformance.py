@@ -62,8 +62,7 @@ def of_blocks(block: Block | Traced, **first: Any) -> dict[str, Any]:
 VIOLATIONS: dict[str, Example] = {
     "architecture_expressible": example(model={"architecture": "FalconForCausalLM"}),
     "biases_expressible": example(model={"mlp_bias": True}),
-    "no_biases": example(model={"qkv_bias": True}),
-    "plain_blocks": example(model={"gated": False}),
+    "features_expressible": example(model={"gated": False}),
     "zero_expressible": example(zero=3, dp=2, pp=2),
     "schedule_expressible": example(schedule=Schedule.GPIPE, pp=2),
     "pipeline_single_stream": example(model=of_blocks(dense_block(64, 8, 4, 8, 160), num_tokens=16), pp=2),

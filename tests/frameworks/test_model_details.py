@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from framework_samples import sample_plan, sample_plan_file, sample_workload
+from framework_samples import sample_model, sample_workload
 
 from costmodel.errors import BadInputError
 from planner.frameworks.details import ModelDetails, read_details
 
 
 def details(config: dict[str, Any], seq_len: int = 128) -> ModelDetails:
-    workload = sample_workload(seq_len=seq_len)
-    return read_details(sample_plan_file(sample_plan("native"), workload=workload, hf_config=config))
+    return read_details(config, sample_model(), sample_workload(seq_len=seq_len))
 
 
-def test_absent_keys_take_the_defaults_of_the_family() -> None:
-    assert details({}) == ModelDetails(
+@pytest.mark.parametrize("config", [{}, dict.fromkeys(("hidden_act", "rms_norm_eps", "rope_theta", "rope_scaling"))])
+def test_keys_that_are_absent_or_null_take_the_defaults_of_the_family(config: dict[str, Any]) -> None:
+    assert details(config) == ModelDetails(
         norm_eps=1e-6, rope_theta=10000.0, rope_scaling=None, initializer_range=0.02, max_seq_len=256, vocab=512
     )
 

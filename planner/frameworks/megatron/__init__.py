@@ -5,7 +5,7 @@ from __future__ import annotations
 from costmodel.spec import DeviceKind, Recompute, Schedule
 from planner.frameworks.framework import Defaults, Framework, RecomputeFreedom
 from planner.frameworks.megatron.rules import ARCHITECTURES, PRECISIONS, RULES, SCHEDULES, TITLE, ZERO_STAGES
-from planner.frameworks.megatron.write import VERSION, write
+from planner.frameworks.megatron.write import VERSION, check_config, write
 
 MEGATRON = Framework(
     name="megatron",
@@ -19,5 +19,6 @@ MEGATRON = Framework(
     defaults=Defaults(zero=0, zero_with_pipeline=0, schedule=Schedule.ONE_F_ONE_B, recompute=Recompute.NONE),
     precisions=PRECISIONS,
     trains=ARCHITECTURES,
+    check_config=check_config,
     write=write,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from costmodel.spec import Infeasible, ModelSpec, Plan, Precision, Recompute, Schedule, Workload
 from planner.frameworks import rules
+from planner.frameworks.features import Feature
 from planner.frameworks.framework import Rule
 
 TITLE = "Megatron-LM"
@@ -16,6 +17,10 @@ ZERO_STAGES = (0, 1)
 PRECISIONS = (Precision.BF16, Precision.FP16, Precision.FP32)
 SCHEDULES = (Schedule.ONE_F_ONE_B,)
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
+
+EXPRESSES = frozenset({Feature.QK_NORM, Feature.BIASES})
+"""What the arguments of `pretrain_gpt.py` that are written say beyond a plain decoder. Megatron-LM has more, such as
+experts and latent attention: no argument is written for them."""
 
 BIAS_FLAGS: dict[tuple[bool, bool, bool], tuple[str, ...]] = {
     (False, False, False): ("--disable-bias-linear",),
@@ -90,9 +95,9 @@ RECOMPUTE_EXPRESSIBLE = Rule(
 )
 
 RULES: tuple[Rule, ...] = (
-    rules.architecture_expressible(TITLE, ARCHITECTURES),
+    rules.architecture_expressible(TITLE, ARCHITECTURES, EXPRESSES),
     rules.BLOCKS_ALIKE,
-    rules.plain_blocks(TITLE),
+    rules.features_expressible(TITLE, EXPRESSES),
     rules.attends_fully(TITLE, ARCHITECTURES),
     BIASES_EXPRESSIBLE,
     rules.zero_expressible(

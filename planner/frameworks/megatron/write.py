@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from costmodel.errors import BadInputError
-from costmodel.spec import PlanFile, Precision, QkNorm, Recompute
+from costmodel.spec import ModelSpec, PlanFile, Precision, QkNorm, Recompute, Workload
 from planner.frameworks import launchers
 from planner.frameworks.describe import describe
 from planner.frameworks.details import ModelDetails, read_details
@@ -38,15 +39,24 @@ def write(plan_file: PlanFile, launcher: str) -> dict[str, str]:
             program=('"$MEGATRON_PATH/pretrain_gpt.py"', '"${args[@]}"', '"${data[@]}"'),
             # Megatron-LM demands one connection for tensor parallelism before the Blackwell generation.
             environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"},
-            setup=_setup(read_details(plan_file).vocab),
+            setup=_setup(_details(plan_file).vocab),
         )
     )
     return {"args.sh": _arguments_text(title, plan_file), "train.sh": script}
 
 
+def check_config(hf_config: Mapping[str, Any], model: ModelSpec, workload: Workload) -> None:
+    """Raises BadInputError for a detail of the raw config that no argument says."""
+    _rotation_arguments(read_details(hf_config, model, workload))
+
+
+def _details(plan_file: PlanFile) -> ModelDetails:
+    return read_details(plan_file.hf_config, plan_file.model, plan_file.workload)
+
+
 def arguments(plan_file: PlanFile) -> dict[str, tuple[str, ...]]:
     """Command-line arguments by group, apart from data and tokenizer; each word is one argument."""
-    details = read_details(plan_file)
+    details = _details(plan_file)
     return {
         "model": _model_arguments(plan_file, details),
         "parallel": _parallel_arguments(plan_file),
@@ -77,8 +87,7 @@ def _model_arguments(plan_file: PlanFile, details: ModelDetails) -> tuple[str, .
         *("--max-position-embeddings", str(details.max_seq_len)),
         *("--normalization", "RMSNorm"),
         *("--norm-epsilon", repr(details.norm_eps)),
-        *("--position-embedding-type", "rope"),
-        *("--rotary-base", _whole(details.rope_theta, "rope_theta")),
+        *_rotation_arguments(details),
         "--swiglu",
         *("--init-method-std", repr(details.initializer_range)),
         *("--attention-dropout", "0", "--hidden-dropout", "0"),
@@ -88,20 +97,25 @@ def _model_arguments(plan_file: PlanFile, details: ModelDetails) -> tuple[str, .
     ]
     if attention.num_kv_heads != attention.num_heads:
         words += ["--group-query-attention", "--num-query-groups", str(attention.num_kv_heads)]
-    if details.rope_scaling is not None:
-        scaling = details.rope_scaling
-        fixed = (scaling.low_freq_factor, scaling.high_freq_factor, scaling.original_max_position_embeddings)
-        if fixed != (1, 4, 8192):
-            raise BadInputError(
-                f"hf_config: low_freq_factor, high_freq_factor and original_max_position_embeddings are {fixed}, "
-                "but Megatron-LM has only (1, 4, 8192)"
-            )
-        words += ["--use-rope-scaling", "--rope-scaling-factor", repr(scaling.factor)]
     if attention.qk_norm is not QkNorm.NONE:
         words.append("--qk-layernorm")
     if not model.tied:
         words.append("--untie-embeddings-and-output-weights")
     return tuple(words)
+
+
+def _rotation_arguments(details: ModelDetails) -> tuple[str, ...]:
+    words = ("--position-embedding-type", "rope", "--rotary-base", _whole(details.rope_theta, "rope_theta"))
+    scaling = details.rope_scaling
+    if scaling is None:
+        return words
+    fixed = (scaling.low_freq_factor, scaling.high_freq_factor, scaling.original_max_position_embeddings)
+    if fixed != (1, 4, 8192):
+        raise BadInputError(
+            f"hf_config: low_freq_factor, high_freq_factor and original_max_position_embeddings are {fixed}, "
+            "but Megatron-LM has only (1, 4, 8192)"
+        )
+    return (*words, "--use-rope-scaling", "--rope-scaling-factor", repr(scaling.factor))
 
 
 def _parallel_arguments(plan_file: PlanFile) -> tuple[str, ...]:

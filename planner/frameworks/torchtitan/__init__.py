@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from costmodel.spec import DeviceKind, Recompute, Schedule
+from planner.frameworks.details import read_details
 from planner.frameworks.framework import Defaults, Framework, RecomputeFreedom
 from planner.frameworks.torchtitan.rules import ARCHITECTURES, PRECISIONS, RULES, SCHEDULES, TITLE, ZERO_STAGES
 from planner.frameworks.torchtitan.write import VERSION, write
@@ -21,5 +22,6 @@ TORCHTITAN = Framework(
     defaults=Defaults(zero=3, zero_with_pipeline=1, schedule=Schedule.ONE_F_ONE_B, recompute=Recompute.NONE),
     precisions=PRECISIONS,
     trains=ARCHITECTURES,
+    check_config=read_details,
     write=write,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from costmodel.spec import Infeasible, ModelSpec, Plan, Precision, Recompute, Schedule, Workload
 from planner.frameworks import rules
+from planner.frameworks.features import Feature
 from planner.frameworks.framework import Rule
 
 TITLE = "torchtitan"
@@ -15,6 +16,8 @@ ZERO_STAGES = (0, 1, 2, 3)
 PRECISIONS = (Precision.BF16, Precision.FP32)
 SCHEDULES = (Schedule.ONE_F_ONE_B, Schedule.GPIPE)
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen3ForCausalLM")
+EXPRESSES = frozenset({Feature.QK_NORM})
+"""What the configuration module says beyond a plain decoder; linear layers of torchtitan's decoders have no bias."""
 
 
 def zero_stages(pp: int) -> tuple[int, ...]:
@@ -48,22 +51,6 @@ ZERO_EXPRESSIBLE = Rule(
 )
 
 
-def _no_biases(model: ModelSpec, _workload: Workload, _plan: Plan) -> Infeasible | None:
-    if not rules.is_plain(model.blocks[0]):
-        return None
-    attention, mlp = rules.halves(model)
-    if not (attention.qkv_bias or attention.output_bias or mlp.bias):
-        return None
-    return Infeasible(
-        rule="no_biases",
-        sentence=f"{model.name} has biases in its linear layers, which the models of {TITLE} do not have; "
-        "use framework native or megatron",
-    )
-
-
-NO_BIASES = Rule("no_biases", "Linear layers have no bias.", _no_biases)
-
-
 def _recompute_expressible(_model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
     ends = {plan.recompute_layers[0], plan.recompute_layers[-1]}
     if plan.recompute in (Recompute.NONE, Recompute.FULL) and ends == {Recompute.NONE}:
@@ -84,11 +71,10 @@ RECOMPUTE_EXPRESSIBLE = Rule(
 )
 
 RULES: tuple[Rule, ...] = (
-    rules.architecture_expressible(TITLE, ARCHITECTURES),
+    rules.architecture_expressible(TITLE, ARCHITECTURES, EXPRESSES),
     rules.BLOCKS_ALIKE,
-    rules.plain_blocks(TITLE),
+    rules.features_expressible(TITLE, EXPRESSES),
     rules.attends_fully(TITLE, ARCHITECTURES),
-    NO_BIASES,
     ZERO_EXPRESSIBLE,
     rules.schedule_expressible(TITLE, SCHEDULES),
     rules.UNTIED_WITH_PIPELINE,

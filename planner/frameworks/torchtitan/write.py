@@ -51,7 +51,7 @@ def settings(plan_file: PlanFile) -> dict[str, Any]:
     """The constants at the top of the module: plain numbers, strings and lists by name."""
     model, workload, plan = plan_file.model, plan_file.workload, plan_file.plan
     attention, mlp = halves(model)
-    details = read_details(plan_file)
+    details = read_details(plan_file.hf_config, model, workload)
     scaling = details.rope_scaling
     replicated = plan.zero == 0
     return {
