@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from planner.models.families import families
+from planner.models.presets import preset_names
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
@@ -33,6 +36,12 @@ def test_every_link_leads_somewhere():
 
 def test_nothing_is_left_to_fill_in():
     assert re.findall(r"@[A-Z]+@|TODO|XXX", README) == []
+
+
+def test_the_counts_of_models_are_those_of_the_program():
+    classes, presets = re.search(r"more than (\d+) Hugging Face classes .*?, (\d+) by name", README).groups()
+    assert len({family.architecture for family in families()}) > int(classes)
+    assert len(preset_names()) == int(presets)
 
 
 @pytest.mark.slow

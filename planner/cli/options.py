@@ -33,8 +33,8 @@ def output(default: str, what: str) -> Callable[[Command], Command]:
 def model_flag(default: str = "") -> Callable[[Command], Command]:
     """`--model`; `default` says what is taken where it is left out."""
     text = (
-        "Preset name, a Hugging Face config.json (file or folder), or module:factory, which is imported and returns "
-        "the layers in order."
+        "Name or Hub id of a preset, a Hugging Face config.json (file or folder), or module:factory, which is imported "
+        "and returns the layers in order."
     )
     return click.option("--model", metavar="M", help=f"{text}  [default: {default}]" if default else text)
 
