@@ -26,6 +26,10 @@ NUMBER = torch.float32
 """Gradients are reduced in four bytes whatever the precision of the layers."""
 
 
+BETWEEN_ALL = (Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
+"""What plans of this version ask of a whole group; neighbours send and receive besides."""
+
+
 @dataclass(frozen=True)
 class CollectiveCase:
     """One operation between groups of `num_ranks` consecutive ranks; the size is that of the whole tensor."""
@@ -52,9 +56,7 @@ def collective_cases(num_ranks: int, largest_bytes: int) -> list[CollectiveCase]
     if num_ranks < 2:
         return []
     groups = [size for size in range(2, num_ranks + 1) if num_ranks % size == 0]
-    kinds: list[tuple[Collective, int]] = [
-        (op, size) for size in groups for op in Collective if op is not Collective.SEND_RECV
-    ]
+    kinds: list[tuple[Collective, int]] = [(op, size) for size in groups for op in BETWEEN_ALL]
     kinds.append((Collective.SEND_RECV, 2))
     return [CollectiveCase(op, group, size) for size in message_sizes(largest_bytes, num_ranks) for op, group in kinds]
 

@@ -41,7 +41,7 @@ def cluster(
     """This machine as a cluster of `request.num_ranks` devices in one tier."""
     device = _gpu(request, machine, rates) if machine.gpus else _cpu(request, machine, rates)
     kind = "CUDA" if machine.gpus else "CPU"
-    return ClusterSpec(
+    return ClusterSpec.uniform(
         name=f"this machine ({request.num_ranks} {kind} rank{'s' if request.num_ranks > 1 else ''})",
         device=device,
         num_devices=request.num_ranks,

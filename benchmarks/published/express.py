@@ -140,7 +140,7 @@ def _cluster(row: Row) -> ClusterSpec:
         rate = NIC_EFFICIENCY_FRAC * row.nic_gbit_per_s_per_gpu * BITS_PER_GBIT / 8
         stated = {"bandwidth_bytes_per_s": rate, "source": Source.ANALYTIC, "note": row.inter_node or ""}
         outer = [outer[0].model_copy(update=stated), *outer[1:]]
-    return ClusterSpec(name=spec.name, device=spec.device, num_devices=row.n_gpus, tiers=(node, *outer))
+    return ClusterSpec.uniform(spec.name, spec.device, row.n_gpus, (node, *outer))
 
 
 @cache

@@ -1,11 +1,11 @@
-"""Time of a collective: from the profile where it was measured, else by the ring formula on the cluster's tiers."""
+"""Time of a collective, from the first that knows it: the profile, the cluster's tables, NCCL's cost model, a line."""
 
 from __future__ import annotations
 
-from costmodel.collectives import measured, ring
+from costmodel.collectives import measured, nccl, pairwise, ring, tables
 from costmodel.price import Timed
 from costmodel.setting import Setting
-from costmodel.spec import Collective, Source
+from costmodel.spec import ClusterSpec, Collective, DeviceKind, Source
 
 
 def collective_time(setting: Setting, op: Collective, num_ranks: int, stride: int, size_bytes: float) -> Timed:
@@ -15,6 +15,19 @@ def collective_time(setting: Setting, op: Collective, num_ranks: int, stride: in
     """
     if num_ranks == 1 or size_bytes == 0:
         return Timed(0.0, Source.ANALYTIC)
-    return measured.lookup(setting, op, num_ranks, stride, size_bytes) or ring.time(
-        setting.cluster, op, num_ranks, stride, size_bytes
+    return (
+        measured.lookup(setting, op, num_ranks, stride, size_bytes)
+        or tables.lookup(setting.cluster, op, num_ranks, stride, size_bytes)
+        or by_formula(setting.cluster, op, num_ranks, stride, size_bytes)
     )
+
+
+def by_formula(cluster: ClusterSpec, op: Collective, num_ranks: int, stride: int, size_bytes: float) -> Timed:
+    """The time by the tiers alone, of two ranks or more: NCCL's cost model between GPUs, a line between CPUs."""
+    if op is Collective.SEND_RECV:
+        return pairwise.time(cluster, op, num_ranks, stride, size_bytes)
+    if cluster.device.kind is DeviceKind.CUDA:
+        return nccl.time(cluster, op, num_ranks, stride, size_bytes)
+    if op in pairwise.SPREAD:
+        return pairwise.time(cluster, op, num_ranks, stride, size_bytes)
+    return ring.time(cluster, op, num_ranks, stride, size_bytes)

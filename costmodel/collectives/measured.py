@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
+from costmodel.collectives.crossings import crossings
+from costmodel.collectives.sizes import interpolate
 from costmodel.price import Timed
 from costmodel.setting import Setting
 from costmodel.spec import Collective, Source
@@ -18,9 +17,9 @@ def lookup(setting: Setting, op: Collective, num_ranks: int, stride: int, size_b
     measured, between neighbouring ranks as they were, counts as measured; any other is fitted.
     """
     profile, cluster = setting.profile, setting.cluster
-    if profile is None or profile.cluster.tiers[0] != cluster.tiers[0]:
+    if profile is None or profile.cluster.tiers[:1] != cluster.tiers[:1]:
         return None
-    if cluster.tier_of(num_ranks, stride) != cluster.tiers[0]:
+    if any(crossing.tier != cluster.tiers[0] for kind in crossings(cluster, num_ranks, stride) for crossing in kind):
         return None
     measured_ranks = 2 if op is Collective.SEND_RECV else num_ranks
     samples = sorted(
@@ -31,18 +30,4 @@ def lookup(setting: Setting, op: Collective, num_ranks: int, stride: int, size_b
     if not samples:
         return None
     as_measured = stride == 1 and any(size == size_bytes for size, _ in samples)
-    return Timed(_interpolate(samples, size_bytes), Source.MEASURED if as_measured else Source.FITTED)
-
-
-def _interpolate(samples: Sequence[tuple[int, float]], size_bytes: float) -> float:
-    """The time at `size_bytes` from (size, time) in rising order."""
-    smallest_bytes, smallest_s = samples[0]
-    largest_bytes, largest_s = samples[-1]
-    if size_bytes <= smallest_bytes:
-        return smallest_s
-    if size_bytes >= largest_bytes:
-        return largest_s * size_bytes / largest_bytes
-    upper = next(index for index, (size, _) in enumerate(samples) if size >= size_bytes)
-    (low_bytes, low_s), (high_bytes, high_s) = samples[upper - 1], samples[upper]
-    share = math.log(size_bytes / low_bytes) / math.log(high_bytes / low_bytes)
-    return float(low_s * (high_s / low_s) ** share)
+    return Timed(interpolate(samples, size_bytes), Source.MEASURED if as_measured else Source.FITTED)

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from costmodel.spec.base import Document, Source, Spec
-    from costmodel.spec.cluster import ClusterSpec, Device, DeviceKind, LinkKind, Tier
+    from costmodel.spec.cluster import ClusterSpec
+    from costmodel.spec.collective import Collective, CollectivePoint, CollectiveTable
+    from costmodel.spec.device import Device, DeviceKind
     from costmodel.spec.layers import (
         Activation,
         Attention,
@@ -39,8 +41,10 @@ if TYPE_CHECKING:
         Stem,
         Traced,
     )
+    from costmodel.spec.link import LinkKind, Tier
     from costmodel.spec.measurement import Measurement
     from costmodel.spec.model import LayerRun, ModelSpec, Part
+    from costmodel.spec.node import Nics, Node, NodeGroup, Storage
     from costmodel.spec.plan import AXES, Plan, Recompute, Schedule
     from costmodel.spec.plan_file import (
         Alternative,
@@ -52,7 +56,6 @@ if TYPE_CHECKING:
     )
     from costmodel.spec.prediction import Infeasible, MemoryItem, Prediction, StageMemory, TimeTerm, Verdict
     from costmodel.spec.profile import (
-        Collective,
         CollectiveSample,
         DispatchSample,
         LayerSample,
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
         Spread,
     )
     from costmodel.spec.stack import SoftwareStack
+    from costmodel.spec.topology import NodeTopology, Pair, PathKind
     from costmodel.spec.workload import Precision, Workload
 
 __all__ = [
@@ -75,7 +79,9 @@ __all__ = [
     "Certificate",
     "ClusterSpec",
     "Collective",
+    "CollectivePoint",
     "CollectiveSample",
+    "CollectiveTable",
     "Dense",
     "Device",
     "DeviceKind",
@@ -104,9 +110,15 @@ __all__ = [
     "Mlp",
     "ModelSpec",
     "Moe",
+    "Nics",
+    "Node",
+    "NodeGroup",
+    "NodeTopology",
     "Norm",
     "OptimizerSample",
+    "Pair",
     "Part",
+    "PathKind",
     "Plan",
     "PlanFile",
     "Precision",
@@ -126,6 +138,7 @@ __all__ = [
     "Spread",
     "StageMemory",
     "Stem",
+    "Storage",
     "Tier",
     "TimeTerm",
     "Traced",
@@ -135,22 +148,24 @@ __all__ = [
 
 _HOMES = {
     "base": "Document Source Spec",
-    "cluster": "ClusterSpec Device DeviceKind LinkKind Tier",
+    "cluster": "ClusterSpec",
+    "collective": "Collective CollectivePoint CollectiveTable",
+    "device": "Device DeviceKind",
     "layers": (
         "Activation Attention Block Dense Embedding FeedForward Filter FinalNorm GatedDeltaNet Head "
         "KimiDeltaAttention Kind LatentAttention Layer LightningAttention Mamba Mamba2 Mixer Mlp "
         "Moe Norm QkNorm ScoreBias Stem Traced"
     ),
+    "link": "LinkKind Tier",
     "measurement": "Measurement",
     "model": "LayerRun ModelSpec Part",
+    "node": "Nics Node NodeGroup Storage",
     "plan": "AXES Plan Recompute Schedule",
     "plan_file": "Alternative Baseline Certificate PlanFile RefusedPlan Sensitivity",
     "prediction": "Infeasible MemoryItem Prediction StageMemory TimeTerm Verdict",
-    "profile": (
-        "Collective CollectiveSample DispatchSample LayerSample OptimizerSample Profile Provenance "
-        "ShardingSample Spread"
-    ),
+    "profile": ("CollectiveSample DispatchSample LayerSample OptimizerSample Profile Provenance ShardingSample Spread"),
     "stack": "SoftwareStack",
+    "topology": "NodeTopology Pair PathKind",
     "workload": "Precision Workload",
 }
 """Names by the module of this package that holds them."""

@@ -52,6 +52,14 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
+    @classmethod
+    def from_data(cls, data: Any, where: str) -> Self:
+        """Validate parsed JSON; raises BadInputError with one sentence for the first fault."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise BadInputError(describe(error, where, data)) from None
+
 
 class Document(Spec):
     """A value that stands alone as JSON: its first key is `schema`, e.g. `"plan/1"`."""
@@ -87,14 +95,6 @@ class Document(Spec):
         if data["schema"] != cls.SCHEMA:
             raise BadInputError(f"{where}: schema is {shown(data['schema'])}, but {cls.SCHEMA!r} is needed here")
         return cls.from_data(data, where)
-
-    @classmethod
-    def from_data(cls, data: Any, where: str) -> Self:
-        """Validate parsed JSON; raises BadInputError with one sentence for the first fault."""
-        try:
-            return cls.model_validate(data)
-        except ValidationError as error:
-            raise BadInputError(describe(error, where, data)) from None
 
 
 def fingerprint(data: Any) -> str:

@@ -1,113 +1,100 @@
-"""ClusterSpec: devices and the tiers of links that join them."""
+"""ClusterSpec: machines in the order of the ranks, and the tiers of links that join their devices."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from functools import cached_property
+from itertools import accumulate
 from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from costmodel.spec.base import Document, Source, Spec
-from costmodel.spec.workload import Precision
-
-
-class DeviceKind(StrEnum):
-    """What computes: decides backend and memory counter."""
-
-    CUDA = "cuda"
-    CPU = "cpu"
-
-
-class LinkKind(StrEnum):
-    """What joins the devices of one tier."""
-
-    NVLINK = "nvlink"
-    PCIE = "pcie"
-    SHARED_MEMORY = "shared-memory"
-    INFINIBAND = "infiniband"
-    ETHERNET = "ethernet"
-
-
-class Device(Spec):
-    """One accelerator, or one CPU rank with its share of cores."""
-
-    name: str = Field(min_length=1)
-    kind: DeviceKind
-    peak_flop_per_s: dict[Precision, float] = Field(min_length=1)
-    """Dense peak per precision, never the sparse one; a precision the hardware lacks is absent."""
-    gemm_efficiency_frac: float = Field(gt=0, le=1)
-    """Best share of the peak that large matrix multiplications reach."""
-    attention_efficiency_frac: float = Field(gt=0, le=1)
-    """Share of the peak that the forward attention kernel reaches, the causal half counted."""
-    memory_bytes: int = Field(gt=0)
-    """What the device has, as its driver states it."""
-    memory_reserved_bytes: int = Field(default=0, ge=0)
-    """What context and communication library take before a process may allocate."""
-    mem_bandwidth_bytes_per_s: float = Field(gt=0)
-    source: Source
-    note: str = ""
-    """Where the figures were published or how they were measured."""
-
-    @property
-    def memory_limit_bytes(self) -> int:
-        """What one training process may allocate."""
-        return self.memory_bytes - self.memory_reserved_bytes
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.memory_reserved_bytes >= self.memory_bytes:
-            raise ValueError(f"memory_reserved_bytes {self.memory_reserved_bytes} leaves nothing to allocate")
-        if any(peak <= 0 for peak in self.peak_flop_per_s.values()):
-            raise ValueError("peak_flop_per_s must be above 0")
-        return self
-
-
-class Tier(Spec):
-    """Groups of `num_devices` consecutive ranks that reach each other over one kind of link."""
-
-    name: str = Field(min_length=1)
-    num_devices: int = Field(gt=0)
-    link: LinkKind
-    bandwidth_bytes_per_s: float = Field(gt=0)
-    """Per device and direction."""
-    latency_s: float = Field(gt=0)
-    """Of one hop of a ring step."""
-    source: Source
-    note: str = ""
+from costmodel.spec.base import Document
+from costmodel.spec.collective import CollectiveTable
+from costmodel.spec.device import Device, slowest
+from costmodel.spec.link import Tier
+from costmodel.spec.node import Node, NodeGroup
 
 
 class ClusterSpec(Document):
-    """`num_devices` equal devices in nested tiers, the innermost first; ranks fill the tiers in order."""
+    """Ranks fill the machines in order; the tiers nest, the innermost first."""
 
-    SCHEMA: ClassVar[str] = "cluster/1"
+    SCHEMA: ClassVar[str] = "cluster/2"
 
     name: str = Field(min_length=1)
-    device: Device
-    num_devices: int = Field(gt=0)
-    tiers: tuple[Tier, ...] = Field(min_length=1)
+    nodes: tuple[NodeGroup, ...] = Field(min_length=1)
+    tiers: tuple[Tier, ...]
+    """Empty where there is one device, which is joined to no other."""
+    tables: tuple[CollectiveTable, ...] = ()
+    """Measured collectives of such machines; empty where only formulas price them."""
+
+    @classmethod
+    def uniform(cls, name: str, device: Device, num_devices: int, tiers: tuple[Tier, ...]) -> Self:
+        """`num_devices` equal devices; those of the innermost tier share a machine, and the last may hold fewer."""
+        sizes = tiers[0].sizes(num_devices)
+        full = Node(device=device, num_devices=min(sizes[0], num_devices))
+        groups = [NodeGroup(num_nodes=sizes.count(full.num_devices), node=full)]
+        if sizes[-1] != full.num_devices:
+            groups.append(NodeGroup(num_nodes=1, node=full.model_copy(update={"num_devices": sizes[-1]})))
+        return cls(name=name, nodes=tuple(groups), tiers=tiers)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if not self.tiers and self.num_devices > 1:
+            raise ValueError(f"tiers are missing: nothing says how the {self.num_devices} devices are joined")
         sizes = [tier.num_devices for tier in self.tiers]
         if sizes != sorted(set(sizes)):
             raise ValueError(f"tiers must grow from the innermost to the outermost; they hold {sizes} devices")
-        if sizes[-1] < self.num_devices:
+        if sizes and sizes[-1] < self.num_devices:
             raise ValueError(f"the outermost tier joins {sizes[-1]} devices, but the cluster has {self.num_devices}")
+        outer_ends = {0, self.num_devices}
+        for tier in reversed(self.tiers):
+            ends = set(accumulate(tier.sizes(self.num_devices), initial=0))
+            if tier.unit_sizes and max(ends) != self.num_devices:
+                raise ValueError(
+                    f"unit_sizes of tier {tier.name} add up to {max(ends)} devices, but there are {self.num_devices}"
+                )
+            if not outer_ends <= ends and any(other.unit_sizes for other in self.tiers):
+                raise ValueError(f"units of tier {tier.name} lie across those of the next outer tier")
+            outer_ends = ends
+        slowest(self.devices)
         return self
+
+    @cached_property
+    def num_devices(self) -> int:
+        """Of all machines."""
+        return sum(group.num_devices for group in self.nodes)
+
+    @cached_property
+    def devices(self) -> tuple[Device, ...]:
+        """The kinds of devices, each once."""
+        found: list[Device] = []
+        for group in self.nodes:
+            if group.node.device not in found:
+                found.append(group.node.device)
+        return tuple(found)
+
+    @cached_property
+    def device(self) -> Device:
+        """What every rank is priced on: the device, or what the slowest of them reaches where they differ."""
+        return slowest(self.devices)
+
+    @cached_property
+    def node_sizes(self) -> tuple[int, ...]:
+        """Devices of every machine, in order."""
+        return tuple(group.node.num_devices for group in self.nodes for _ in range(group.num_nodes))
 
     @property
     def devices_per_node(self) -> int:
-        """Devices that share the innermost links."""
-        return min(self.tiers[0].num_devices, self.num_devices)
+        """Devices of the largest machine."""
+        return max(group.node.num_devices for group in self.nodes)
 
-    def tier_of(self, num_ranks: int, stride: int = 1) -> Tier:
-        """The innermost tier that holds every group of `num_ranks` ranks, `stride` ranks apart.
+    def with_device(self, device: Device) -> Self:
+        """The same machines with other devices."""
+        groups = tuple(
+            group.model_copy(update={"node": group.node.model_copy(update={"device": device})}) for group in self.nodes
+        )
+        return type(self)(name=self.name, nodes=groups, tiers=self.tiers, tables=self.tables)
 
-        Groups are aligned: a group of n ranks with stride s lies within n * s consecutive ranks that start at a
-        multiple of n * s. Where that span does not divide a tier, some group crosses it, and the next tier counts.
-        """
-        span = num_ranks * stride
-        for tier in self.tiers:
-            if span <= tier.num_devices and (tier.num_devices % span == 0 or self.num_devices <= tier.num_devices):
-                return tier
-        return self.tiers[-1]
+    def with_tiers(self, *tiers: Tier) -> Self:
+        """The same machines joined by other links."""
+        return type(self)(name=self.name, nodes=self.nodes, tiers=tiers, tables=self.tables)

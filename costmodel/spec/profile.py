@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from costmodel.spec.base import Document, Spec
 from costmodel.spec.cluster import ClusterSpec
+from costmodel.spec.collective import Collective
 from costmodel.spec.layers import Layer
 from costmodel.spec.model import ModelSpec
 from costmodel.spec.workload import Precision
@@ -44,15 +44,6 @@ class LayerSample(Spec):
     backward: Spread
     saved_bytes: int = Field(ge=0)
     """Bytes that autograd keeps from forward to backward, parameters not counted."""
-
-
-class Collective(StrEnum):
-    """Operations between ranks. Sizes are those of the whole (unsharded) tensor, or of the message for send_recv."""
-
-    ALL_REDUCE = "all_reduce"
-    ALL_GATHER = "all_gather"
-    REDUCE_SCATTER = "reduce_scatter"
-    SEND_RECV = "send_recv"
 
 
 class CollectiveSample(Spec):

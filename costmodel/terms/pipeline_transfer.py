@@ -9,7 +9,10 @@ from costmodel.spec import Collective
 
 
 def transfer(setting: Setting, mesh: Mesh) -> Timed:
-    """One message to the same rank of the next stage; sequence parallelism sends each rank's slice only."""
+    """One message to the same rank of the next stage, over the slowest link between two neighbouring stages.
+
+    Sequence parallelism sends each rank's slice only.
+    """
     values = mesh.micro_batch * setting.workload.seq_len * setting.model.hidden
     size_bytes = values * setting.workload.precision.bytes / mesh.tp
-    return collective_time(setting, Collective.SEND_RECV, 2 if mesh.pp > 1 else 1, mesh.pp_stride, size_bytes)
+    return collective_time(setting, Collective.SEND_RECV, mesh.pp, mesh.pp_stride, size_bytes)

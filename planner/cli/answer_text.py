@@ -85,7 +85,7 @@ def print_next(console: Console, file: PlanFile, path: Path, *, runs: bool) -> N
     false) can be reported on.
     """
     framework = file.plan.framework
-    here = framework == "native" and file.plan.num_ranks <= file.cluster.devices_per_node
+    here = framework == "native" and file.plan.num_ranks <= file.cluster.node_sizes[0]
     use = f"planner run {path}" if here else f"planner export {path} --to {framework}"
     runs = runs and file.model.architecture in registry.get(framework).trains
     console.print()

@@ -32,6 +32,7 @@ COMMANDS = {
         "check": "Predict and judge a layout given by flags.",
         "show": "Say what was understood from a file.",
         "models": "List the models that are known by name.",
+        "clusters": "List the GPUs and machines that are known by name.",
         "run": "Train with a plan and compare with the prediction.",
         "report": "Write one HTML page about a plan.",
         "export": "Write a plan as the files of a training framework.",

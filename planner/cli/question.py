@@ -147,7 +147,7 @@ def _machine(gpus: int, cluster: str | None, profile_path: Path | None) -> _Mach
             f"{loaded.spec.device.name}; leave one of them out"
         )
     # The links are those of the cluster, the devices those that were measured.
-    spec = loaded.spec.model_copy(update={"device": measured})
+    spec = loaded.spec.with_device(measured)
     return _Machine(spec, profile, loaded.assumptions, hashes | {"cluster": loaded.sha256})
 
 

@@ -19,23 +19,26 @@ if TYPE_CHECKING:
     """The JSON object, and what prints it for a person."""
 
 UNDERSTOOD = (
-    "a model's config.json, preset name or module:factory, a cluster file or preset name, or a file of planner "
-    "(profile, plan, measurement)"
+    "a model's config.json, preset name or module:factory, a cluster file or preset name, the output of `nvidia-smi "
+    "topo -m`, `rocm-smi --showtopotype` or nccl-tests, or a file of planner (profile, plan, measurement)"
 )
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
+@click.option("--svg", type=options.PATH, metavar="OUT.SVG", help="Draw a cluster into this file as well.")
 @options.json_flag
-def show(file: str, as_json: bool) -> None:
+def show(file: str, svg: Path | None, as_json: bool) -> None:
     """Say what was understood from FILE, and what was assumed.
 
-    FILE is a config.json or its folder, a cluster, profile, plan or measurement, the name of a preset, or
-    module:factory, which is imported.
+    FILE is a config.json or its folder, a cluster, profile, plan or measurement, the output of nvidia-smi topo -m,
+    rocm-smi --showtopotype or nccl-tests, the name of a preset, or module:factory, which is imported.
     """
     from planner.cli.console import out, print_json
 
     kind, (data, print_for_person) = _understand(file)
+    if svg is not None:
+        _draw(kind, file, svg)
     if as_json:
         print_json({"kind": kind, **data})
     else:
@@ -68,6 +71,9 @@ def _understand(file: str) -> tuple[str, Shown]:
         raise BadInputError(
             f"{file}: schema is {schema_of(text)!r}, which show does not know; it understands {UNDERSTOOD}"
         )
+    tool_output = _tool_output(text, file) if path.suffix != ".json" else None
+    if tool_output is not None:
+        return tool_output
     if path.suffix != ".json" and not text.lstrip().startswith(("{", "[", '"')):
         state = "is not understood by this version" if text.strip() else "is empty"
         raise BadInputError(f"{file}: {state}; show understands {UNDERSTOOD}")
@@ -83,23 +89,56 @@ def _model(file: str) -> Shown:
     return data, lambda console: print_model(console, loaded.spec)
 
 
+def _tool_output(text: str, file: str) -> tuple[str, Shown] | None:
+    """What a tool printed of a machine or of collectives; None where `text` is neither."""
+    from planner.cli import cluster_summary
+    from planner.clusters import nccl_tests, topology
+
+    if topology.looks_like(text):
+        machine = topology.parse_topology(text, file)
+        return "topology", (
+            cluster_summary.topology_object(machine),
+            lambda console: cluster_summary.print_topology(console, machine),
+        )
+    if nccl_tests.looks_like(text):
+        table = nccl_tests.read(text, file, file)
+        return "collectives", (
+            cluster_summary.collectives_object(table),
+            lambda console: cluster_summary.print_collectives(console, table),
+        )
+    return None
+
+
 def _cluster(file: str) -> Shown:
+    from planner.cli.cluster_summary import cluster_object, print_cluster
     from planner.cli.console import print_assumptions
-    from planner.cli.summaries import print_cluster
     from planner.clusters.read import load_cluster
 
     loaded = load_cluster(file, None)
-    data = {
-        **loaded.spec.model_dump(mode="json"),
-        "memory_limit_bytes": loaded.spec.device.memory_limit_bytes,
-        "assumptions": list(loaded.assumptions),
-    }
+    data = {**cluster_object(loaded.spec), "assumptions": list(loaded.assumptions)}
 
     def print_for_person(console: Console) -> None:
         print_cluster(console, loaded.spec)
         print_assumptions(console, loaded.assumptions)
 
     return data, print_for_person
+
+
+def _draw(kind: str, file: str, output: Path) -> None:
+    """Draw the cluster of `file`; raises BadInputError for another kind of file."""
+    from costmodel.errors import BadInputError
+    from planner.clusters.read import load_cluster
+    from planner.files import check_writable, refuse_same_file, write_text
+
+    if kind != "cluster":
+        raise BadInputError(f"--svg draws clusters, but {file} is a {kind}; leave --svg out")
+    check_writable(output, lambda text: "<svg" in text[:512], force=False)
+    refuse_same_file(output, file)
+
+    from reports.cluster_drawing import draw_cluster
+    from reports.svg import standalone
+
+    write_text(output, standalone(draw_cluster(load_cluster(file, None).spec).wide))
 
 
 def _profile(file: str) -> Shown:

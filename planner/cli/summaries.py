@@ -1,4 +1,4 @@
-"""What is shown of clusters, profiles and measurements: as a JSON object, and as lines for a person."""
+"""What is shown of profiles and measurements: as a JSON object, and as lines for a person."""
 
 from __future__ import annotations
 
@@ -7,41 +7,9 @@ from typing import Any
 from rich.console import Console
 
 from costmodel import units
-from costmodel.spec import ClusterSpec, Measurement, Profile
+from costmodel.spec import Measurement, Profile
+from planner.cli.cluster_summary import print_cluster
 from planner.cli.console import line, table
-
-
-def print_cluster(console: Console, cluster: ClusterSpec) -> None:
-    """A cluster in a few lines, each figure with its source."""
-    device = cluster.device
-    console.print(line(f"{cluster.name}: {cluster.num_devices} x {device.name} ({device.kind.value})", "bold"))
-    peaks = ", ".join(
-        f"{precision.value} {units.format_flop_rate(peak)}" for precision, peak in device.peak_flop_per_s.items()
-    )
-    console.print(
-        line(
-            f"Device ({device.source.value}): {peaks} dense peak; GEMM reaches "
-            f"{units.format_frac(device.gemm_efficiency_frac)}, attention "
-            f"{units.format_frac(device.attention_efficiency_frac)}; {units.format_bytes(device.memory_bytes)} at "
-            f"{units.format_rate(device.mem_bandwidth_bytes_per_s)}, of which a process may allocate "
-            f"{units.format_bytes(device.memory_limit_bytes)}."
-        )
-    )
-    rows = [
-        (
-            tier.name,
-            str(tier.num_devices),
-            tier.link.value,
-            units.format_rate(tier.bandwidth_bytes_per_s),
-            units.format_seconds(tier.latency_s),
-            tier.source.value,
-        )
-        for tier in cluster.tiers
-    ]
-    console.print(table(("tier", "devices", "link", "per device", "hop", "source"), rows))
-    for text in (device.note, *(f"{tier.name}: {tier.note}" for tier in cluster.tiers if tier.note)):
-        if text:
-            console.print(line(text, "dim"))
 
 
 def profile_object(profile: Profile) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Reads a cluster from a preset name or a YAML or JSON file, and fits it to the number of GPUs asked for.
 
-A cluster file is a `cluster/1` document in which quantities may be written with units ("80 GiB", "400 Gbit/s"),
-`device` may name a preset whose device is meant, `num_devices` may be left out (it comes from --gpus), and the
-outermost tier may leave out its `num_devices` (it joins any number).
+A file says which machines there are and, where it must, what joins them: quantities may be written with units ("80
+GiB", "400 Gbit/s"), `device` may name a preset, `topology` and `collectives` name outputs of `nvidia-smi topo -m` and
+nccl-tests, and what is left out is derived or taken from --gpus. docs/clusters.md lists the keys.
 """
 
 from __future__ import annotations
@@ -10,48 +10,33 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from costmodel.errors import BadInputError, MissingError
-from costmodel.spec import ClusterSpec, Device, Source
+from costmodel.spec import ClusterSpec, CollectiveTable, NodeGroup, Source
 from costmodel.spec.base import parse_json
-from costmodel.units import parse_bytes, parse_flop_rate, parse_rate, parse_seconds
-from planner.clusters.presets import UNPUBLISHED, preset_names, preset_path
-from planner.clusters.resize import MAX_GPUS, check_num_gpus, resize
+from costmodel.spec.shown import shown
+from planner.clusters.links import derived_tiers, stated_tiers
+from planner.clusters.nccl_tests import read_tables
+from planner.clusters.nodes import SHORT_KEYS, Machines, read_machines
+from planner.clusters.presets import FOLDER, UNPUBLISHED, hint, preset_data, preset_of_device, preset_path
+from planner.clusters.quantities import with_units
+from planner.clusters.resize import check_num_gpus, unequal_nodes
+from planner.clusters.strict_yaml import parse_yaml
 from planner.files import is_there, read_text
 
-MAX_CLUSTER_BYTES = 2**15
+MAX_YAML_BYTES = 2**15
 """A cluster takes about 2 KiB, and YAML is read slowly."""
-MAX_NUMBER = 2**63
-MAX_DEPTH = 16
-MAX_BRACKETS = 500
+MAX_JSON_BYTES = 2**22
 
-PARSERS: dict[str, Callable[[str, str], float]] = {
-    "memory_bytes": parse_bytes,
-    "memory_reserved_bytes": parse_bytes,
-    "mem_bandwidth_bytes_per_s": parse_rate,
-    "bandwidth_bytes_per_s": parse_rate,
-    "latency_s": parse_seconds,
-    "peak_flop_per_s": parse_flop_rate,
-}
-"""Keys whose values may be written as text with a unit; a mapping under such a key is read value by value."""
-
-RANGES = {
-    "memory_bytes": (1e6, 1e15),
-    "mem_bandwidth_bytes_per_s": (1e6, 1e18),
-    "bandwidth_bytes_per_s": (1e3, 1e18),
-    "latency_s": (1e-12, 10.0),
-    "peak_flop_per_s": (1e6, 1e21),
-    "gemm_efficiency_frac": (1e-3, 1.0),
-    "attention_efficiency_frac": (1e-3, 1.0),
-    "num_devices": (1, MAX_GPUS),
-}
-"""Smallest and largest value of a key, far beyond any machine there is: outside of them a unit was mistaken."""
+KEYS = {
+    "schema", "name", "nodes", "num_devices", "devices_per_node", "tiers", "network", "wan", "tables", "collectives",
+    *SHORT_KEYS,
+}  # fmt: skip
+"""What may stand at the top of a file."""
 
 
 @dataclass(frozen=True)
@@ -65,137 +50,139 @@ class LoadedCluster:
     """Sentences on what nobody measured."""
 
 
-def load_cluster(text: str, num_gpus: int | None) -> LoadedCluster:
-    """`num_gpus` devices of the cluster that `text` names: a preset, or a YAML or JSON file with schema cluster/1.
+@dataclass(frozen=True)
+class _Written:
+    """A file as it stands, quantities as numbers."""
 
-    None means all the devices that a file states, or two nodes where it states no number.
+    data: dict[str, Any]
+    where: str
+    name: str
+    folder: Path
+    sha256: str
+    source: Source
+    """What its collectives are worth: published ones of a preset are analytic."""
+
+
+def load_cluster(text: str, num_gpus: int | None) -> LoadedCluster:
+    """`num_gpus` devices of the cluster that `text` names: a preset, or a YAML or JSON file.
+
+    None means all the devices that a file states, or two machines where it states no number.
     Raises BadInputError for an unknown name (with close matches), a faulty file, a number of GPUs below 1 or above
-    what the file joins; MissingError for `cpu`, which has to be measured.
+    what the file holds; MissingError for `cpu`, which has to be measured.
     """
     check_num_gpus(1 if num_gpus is None else num_gpus)
-    path, where = _find(text)
-    content = read_text(path, "cluster file", max_bytes=MAX_CLUSTER_BYTES)
-    whole = _read(content, path, where, num_gpus)
-    spec, assumptions = resize(whole, whole.num_devices if num_gpus is None else num_gpus, where)
+    written = _written(text)
+    spec, derived = _build(written, num_gpus)
     facts = [f"The figures of {spec.device.name} are published ones, not measured here."] if preset_path(text) else []
-    facts += [f"Link {tier.name!r} is assumed: {tier.note}." for tier in spec.tiers if tier.source is Source.ASSUMED]
-    sha256 = hashlib.sha256(content.encode()).hexdigest()
-    return LoadedCluster(spec, sha256, where, (*facts, *assumptions))
+    if len(spec.devices) > 1:
+        facts.append(
+            f"Devices differ ({', '.join(device.name for device in spec.devices)}); every rank is priced at the "
+            "slowest figures, since all wait for one another."
+        )
+    facts += derived
+    facts += [
+        f"Link {tier.name!r} is assumed: {tier.note or 'nobody says where its figures come from'}."
+        for tier in spec.tiers
+        if tier.source is Source.ASSUMED
+    ]
+    return LoadedCluster(spec, written.sha256, written.where, (*facts, *unequal_nodes(spec)))
 
 
 def published_cluster(device_name: str) -> ClusterSpec | None:
     """The preset, two nodes of it, whose device the driver calls `device_name`; None where no figures are published."""
-    for name in preset_names():
-        path, where = _find(name)
-        spec = _read(read_text(path, "cluster file"), path, where, None)
-        if spec.device.name == device_name:
-            return spec
-    return None
+    name = preset_of_device(device_name)
+    return None if name is None else _build(_written(name), None)[0]
 
 
-def _find(text: str) -> tuple[Path, str]:
+def _written(text: str) -> _Written:
     preset = preset_path(text)
     if preset is not None:
-        return preset, f"preset {text}"
+        content = read_text(preset, "cluster file")
+        return _Written(preset_data(text), f"preset {text}", text, FOLDER, _sha256(content), Source.ANALYTIC)
     path = Path(text)
-    if is_there(path, "cluster file") and not os.path.isdir(path):
-        return path, f"cluster file {path}"
-    if text in UNPUBLISHED:
-        raise MissingError(f"--cluster {text}: {UNPUBLISHED[text]}")
-    close = difflib.get_close_matches(text, preset_names(), n=3)
-    hint = f"did you mean {', '.join(close)}" if close else f"presets: {', '.join(preset_names())}"
-    raise BadInputError(f"--cluster {text}: neither a preset nor a YAML or JSON file; {hint}")
-
-
-def _read(content: str, path: Path, where: str, num_gpus: int | None) -> ClusterSpec:
-    data = parse_json(content, where) if path.suffix == ".json" else _parse_yaml(content, where)
+    if not is_there(path, "cluster file") or os.path.isdir(path):
+        if text in UNPUBLISHED:
+            raise MissingError(f"--cluster {text}: {UNPUBLISHED[text]}")
+        raise BadInputError(f"--cluster {text}: neither a preset nor a YAML or JSON file; {hint(text)}")
+    where = f"cluster file {path}"
+    is_json = path.suffix == ".json"
+    content = read_text(path, "cluster file", max_bytes=MAX_JSON_BYTES if is_json else MAX_YAML_BYTES)
+    data = parse_json(content, where) if is_json else parse_yaml(content, where)
     if not isinstance(data, dict):
         raise BadInputError(f"{where}: must hold keys and values, not a {type(data).__name__}")
-    if data.get("schema") != ClusterSpec.SCHEMA:
-        raise BadInputError(f"{where}: schema is {data.get('schema')!r}, but {ClusterSpec.SCHEMA!r} is needed here")
-    data = {key: _with_units(key, value, where) for key, value in data.items()}
-    if isinstance(data.get("device"), str):
-        data["device"] = _device_of(data["device"], where)
-    tiers = data.get("tiers")
-    if not isinstance(tiers, list) or not tiers or not all(isinstance(tier, dict) for tier in tiers):
-        raise BadInputError(f"{where}: tiers must be a list of links from the innermost to the outermost")
-    if "num_devices" not in tiers[-1]:
-        inner = [size for tier in tiers[:-1] if type(size := tier.get("num_devices")) is int]
-        stated = [size for size in (num_gpus, data.get("num_devices")) if type(size) is int]
-        tiers[-1]["num_devices"] = max([1, *stated, *(2 * size for size in inner)])
-    data.setdefault("num_devices", tiers[-1]["num_devices"])
-    return ClusterSpec.from_data(data, where)
+    if data.get("schema", ClusterSpec.SCHEMA) != ClusterSpec.SCHEMA:
+        raise BadInputError(f"{where}: schema is {data['schema']!r}, but {ClusterSpec.SCHEMA!r} is needed here")
+    data = {key: with_units(key, value, where) for key, value in data.items()}
+    unknown = next((key for key in data if key not in KEYS), None)
+    if unknown is not None:
+        close = difflib.get_close_matches(str(unknown), KEYS, n=1)
+        known = f"did you mean {close[0]!r}" if close else f"known are {', '.join(sorted(KEYS))}"
+        raise BadInputError(f"{where}: unknown key {shown(unknown)}; {known}")
+    return _Written(data, where, path.stem or "cluster", path.parent, _sha256(content), Source.MEASURED)
 
 
-def _device_of(name: str, where: str) -> Device:
-    path = preset_path(name)
-    if path is None:
-        raise BadInputError(
-            f"{where}: device is {name!r}, but must be a preset ({', '.join(preset_names())}) or its figures"
-        )
-    return _read(read_text(path, "cluster file"), path, f"preset {name}", None).device
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Plain values alone, and no key twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                continue
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key.value[:60]!r} stands twice", key.start_mark
-                )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def _parse_yaml(content: str, where: str) -> Any:
+def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[str, ...]]:
+    data, where = written.data, written.where
+    tiers_given = data.get("tiers")
+    machines = read_machines(data, _innermost_size(tiers_given), where, written.folder)
+    num_devices = _num_devices(machines, tiers_given) if num_gpus is None else num_gpus
     try:
-        _refuse_bombs(content, where)
-        return yaml.load(content, Loader=_StrictLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise BadInputError(f"{where}: not valid YAML{place}: {error.problem}") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise BadInputError(f"{where}: not valid YAML: {str(error).splitlines()[0]}") from None
+        groups = machines.filled(num_devices)
+    except ValueError:
+        total = sum(group.num_devices for group in machines.groups)
+        raise BadInputError(
+            f"{where}: has {total} devices, but --gpus is {num_devices}; raise its num_devices or ask for fewer"
+        ) from None
+    if tiers_given is not None:
+        tiers = stated_tiers(tiers_given, groups, num_devices, where)
+        derived: tuple[str, ...] = ()
+    else:
+        links = derived_tiers(data, groups, num_devices, where)
+        tiers, derived = links.tiers, links.assumptions
+    parts = {
+        "name": data.get("name", written.name),
+        "nodes": groups,
+        "tiers": tiers,
+        "tables": _tables(written, groups, own_tiers=tiers_given is not None),
+    }
+    spec = ClusterSpec.from_data(parts, where)
+    return spec, (*machines.assumptions, *derived)
 
 
-def _refuse_bombs(content: str, where: str) -> None:
-    """Aliases can stand for a text far larger than the file, and deep nesting takes quadratic time to parse."""
-    if content.count("[") + content.count("{") > MAX_BRACKETS:
-        raise BadInputError(f"{where}: has more than {MAX_BRACKETS} brackets, which no cluster needs")
-    depth = 0
-    for event in yaml.parse(content, Loader=yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise BadInputError(f"{where}: YAML aliases (*name) are not read here; write the value out")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            raise BadInputError(f"{where}: is nested more than {MAX_DEPTH} levels deep, but a cluster needs 4")
+def _innermost_size(tiers: Any) -> int | None:
+    """Devices of a machine by the innermost stated tier."""
+    first = tiers[0] if isinstance(tiers, list) and tiers and isinstance(tiers[0], dict) else {}
+    size = first.get("num_devices")
+    return size if type(size) is int else None
 
 
-def _with_units(key: str, value: Any, where: str) -> Any:
-    """`value` with every text of a known quantity turned into a number in its range; the rest is left to validation."""
-    if isinstance(value, dict) and key in PARSERS:
-        return {inner: _with_units(key, item, where) for inner, item in value.items()}
-    if isinstance(value, dict):
-        return {inner: _with_units(inner, item, where) for inner, item in value.items()}
-    if isinstance(value, list):
-        return [_with_units(key, item, where) for item in value]
-    if isinstance(value, bool):
-        # YAML takes yes, no, on and off for these, and a number field would take them for 1 and 0.
-        raise BadInputError(f"{where}: {key} is {str(value).lower()}, but no key of a cluster is true or false")
-    if isinstance(value, str) and key in PARSERS:
-        try:
-            value = float(value)  # YAML takes 1e12 for a text; the key says the unit
-        except ValueError:
-            value = PARSERS[key](value, f"{where}: {key}")
-    low, high = RANGES.get(key, (-MAX_NUMBER, MAX_NUMBER))
-    if isinstance(value, int | float) and not low <= value <= high:
-        # A whole number can be too large for a float, and then for a format, too.
-        shown = "far too large" if isinstance(value, int) and abs(value) > 10**300 else f"{value:g}"
-        raise BadInputError(f"{where}: {key} is {shown}, but must be from {low:g} to {high:g}")
-    return value
+def _num_devices(machines: Machines, tiers: Any) -> int:
+    """All that a file states, or two machines where the last group is open, or what its tiers join."""
+    total = sum(group.num_devices for group in machines.groups)
+    if not machines.is_open:
+        return total
+    total += machines.groups[-1].node.num_devices
+    sizes = [tier.get("num_devices") for tier in tiers if isinstance(tier, dict)] if isinstance(tiers, list) else []
+    return max([total, *(size for size in sizes if type(size) is int)])
+
+
+def _tables(written: _Written, groups: Sequence[NodeGroup], *, own_tiers: bool) -> tuple[CollectiveTable, ...]:
+    """The tables that a file holds or lists; without any, those of the preset whose links were taken over."""
+    data, where = written.data, written.where
+    tables = data.get("tables") or []
+    if not isinstance(tables, list):
+        raise BadInputError(f"{where}: tables must be a list of measured collectives")
+    stated = [CollectiveTable.from_data(table, f"{where}: tables.{index}") for index, table in enumerate(tables)]
+    listed = read_tables(data.get("collectives"), where, written.folder, written.source)
+    if stated or listed or own_tiers or len({group.node.device.name for group in groups}) > 1:
+        return (*stated, *listed)
+    node = groups[0].node
+    preset = preset_of_device(node.device.name) if node.topology is None else None
+    published = preset_data(preset).get("collectives") if preset is not None else None
+    found = read_tables(published, f"preset {preset}", FOLDER, Source.ANALYTIC)
+    # What was measured between the machines of the preset says nothing of these.
+    return tuple(table for table in found if (table.num_nodes or 1) == 1)
+
+
+def _sha256(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from costmodel.errors import BadInputError
-from costmodel.spec import ClusterSpec, DeviceKind, LinkKind, Source, Tier
+from costmodel.spec import ClusterSpec, DeviceKind, LinkKind, NodeGroup, Source, Tier
 from costmodel.units import format_rate, format_seconds
-
-MAX_GPUS = 1_000_000
-
-NIC_EFFICIENCY_FRAC = 0.8
-"""Share of the line rate that collectives between nodes reach: median of fits on published training runs."""
+from planner.clusters.links import HOP_S, NIC_EFFICIENCY_FRAC, fitted
+from planner.clusters.nodes import Machines
+from planner.clusters.quantities import MAX_GPUS
 
 CPU_NODE_RATE_BYTES_PER_S = 10e9 / 8
 """10 Gbit/s Ethernet per node: a default that is named wherever it is used."""
-CPU_HOP_S = 50e-6
-"""A TCP round through switch and kernel: a default that is named wherever it is used."""
 GPU_RATE_BYTES_PER_S = 400e9 / 8
 """One 400 Gbit/s InfiniBand adapter per GPU, as in current training nodes: a default, named as well."""
-GPU_HOP_S = 14e-6
-"""NCCL's own constant for a ring step over the network (tuning.cc, ring, protocol Simple)."""
 
 
 def check_num_gpus(num_gpus: int) -> None:
     """Raise BadInputError unless `num_gpus` is a number of GPUs that a cluster can have."""
     if not 1 <= num_gpus <= MAX_GPUS:
         raise BadInputError(f"--gpus is {num_gpus}, but must be a whole number from 1 to {MAX_GPUS}")
-
-
-def resize(cluster: ClusterSpec, num_gpus: int, where: str) -> tuple[ClusterSpec, tuple[str, ...]]:
-    """The first `num_gpus` devices of `cluster`, with sentences on what is unusual about them.
-
-    Raises BadInputError where the cluster has fewer devices.
-    """
-    check_num_gpus(num_gpus)
-    if num_gpus > cluster.num_devices:
-        raise BadInputError(
-            f"{where}: has {cluster.num_devices} devices, but --gpus is {num_gpus}; "
-            "raise its num_devices or ask for fewer"
-        )
-    tiers: list[Tier] = []
-    for tier in cluster.tiers:
-        tiers.append(tier.model_copy(update={"num_devices": min(tier.num_devices, num_gpus)}))
-        if tier.num_devices >= num_gpus:
-            break
-    small = ClusterSpec(name=cluster.name, device=cluster.device, num_devices=num_gpus, tiers=tuple(tiers))
-    return small, _unequal_nodes(small)
 
 
 def extend_profile_cluster(
@@ -57,36 +33,52 @@ def extend_profile_cluster(
     """
     check_num_gpus(num_gpus)
     if num_gpus <= cluster.num_devices:
-        return resize(cluster, num_gpus, cluster.name)
-    nodes = f"{num_gpus} devices are nodes like the one profiled ({cluster.name}, {cluster.devices_per_node} each)"
-    if len(cluster.tiers) > 1:
-        outer = cluster.tiers[-1].model_copy(update={"num_devices": num_gpus})
-        tiers = (*cluster.tiers[:-1], outer)
-        sentence = f"{nodes}, joined as the profiled nodes are."
+        nodes = Machines(cluster.nodes, False, ()).filled(num_gpus)
+        part = ClusterSpec(name=cluster.name, nodes=nodes, tiers=fitted(cluster.tiers, nodes, num_gpus))
+        return part, unequal_nodes(part)
+    node = cluster.nodes[0].node
+    nodes = Machines((NodeGroup(num_nodes=1, node=node),), True, ()).filled(num_gpus)
+    what = f"{num_gpus} devices are nodes like the one profiled ({cluster.name}, {node.num_devices} each)"
+    if cluster.tiers[-1:] and cluster.tiers[-1].link.is_network:
+        *inner, outer = cluster.tiers
+        sentence = f"{what}, joined as the profiled nodes are."
     else:
-        node = cluster.tiers[0].model_copy(update={"num_devices": cluster.num_devices})
-        outer = _default_link(cluster, published).model_copy(update={"num_devices": num_gpus})
-        tiers = (node, outer)
+        # A tier that holds exactly the machine stands for it; there is none in a machine of one device.
+        inner, outer = list(cluster.tiers), _default_link(cluster, published)
         sentence = (
-            f"{nodes}; the link between nodes is assumed: {outer.link.value} at "
+            f"{what}; the link between nodes is assumed: {outer.link.value} at "
             f"{format_rate(outer.bandwidth_bytes_per_s)} per device, {format_seconds(outer.latency_s)} a hop."
         )
-    large = ClusterSpec(name=f"{num_gpus} x {cluster.name}", device=cluster.device, num_devices=num_gpus, tiers=tiers)
-    return large, (sentence, *_unequal_nodes(large))
+    tiers = (*inner, outer.model_copy(update={"num_devices": num_gpus}))
+    large = ClusterSpec(name=f"{num_gpus} x {cluster.name}", nodes=nodes, tiers=fitted(tiers, nodes, num_gpus))
+    return large, (sentence, *unequal_nodes(large))
+
+
+def unequal_nodes(cluster: ClusterSpec) -> tuple[str, ...]:
+    """A sentence where the machines hold different numbers of devices."""
+    sizes = Counter(cluster.node_sizes)
+    if len(sizes) == 1:
+        return ()
+    *others, last = cluster.node_sizes
+    if set(others) == {cluster.devices_per_node}:
+        return (f"The last node holds {last} devices, the others {cluster.devices_per_node}.",)
+    counts = ", ".join(f"{count} of {size}" for size, count in sorted(sizes.items(), reverse=True))
+    return (f"The nodes hold different numbers of devices: {counts}.",)
 
 
 def _default_link(cluster: ClusterSpec, published: ClusterSpec | None) -> Tier:
-    if published is not None and len(published.tiers) > 1:
-        link = published.tiers[-1]
-        note = f"as in the preset {published.name}: {link.note}"
-        return link.model_copy(update={"source": Source.ASSUMED, "note": note})
+    if published is not None:
+        link = next((tier for tier in published.tiers if tier.link.is_network), None)
+        if link is not None:
+            note = f"as in the preset {published.name}: {link.note}"
+            return link.model_copy(update={"source": Source.ASSUMED, "note": note})
     if cluster.device.kind is DeviceKind.CPU:
         return Tier(
             name="network",
             num_devices=cluster.num_devices + 1,
             link=LinkKind.ETHERNET,
             bandwidth_bytes_per_s=NIC_EFFICIENCY_FRAC * CPU_NODE_RATE_BYTES_PER_S / cluster.num_devices,
-            latency_s=CPU_HOP_S,
+            latency_s=HOP_S[LinkKind.ETHERNET],
             source=Source.ASSUMED,
             note="10 Gbit/s Ethernet per node, shared by its ranks, at 0.8 of line rate; 50 us a hop",
         )
@@ -95,14 +87,7 @@ def _default_link(cluster: ClusterSpec, published: ClusterSpec | None) -> Tier:
         num_devices=cluster.num_devices + 1,
         link=LinkKind.INFINIBAND,
         bandwidth_bytes_per_s=NIC_EFFICIENCY_FRAC * GPU_RATE_BYTES_PER_S,
-        latency_s=GPU_HOP_S,
+        latency_s=HOP_S[LinkKind.INFINIBAND],
         source=Source.ASSUMED,
         note="400 Gbit/s InfiniBand per GPU at 0.8 of line rate; 14 us a hop as NCCL reckons",
     )
-
-
-def _unequal_nodes(cluster: ClusterSpec) -> tuple[str, ...]:
-    rest = cluster.num_devices % cluster.devices_per_node
-    if rest == 0:
-        return ()
-    return (f"The last node holds {rest} devices, the others {cluster.devices_per_node}.",)

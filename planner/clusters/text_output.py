@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+MAX_LINE_CHARS = 8192
+"""Of one line, which is cut there: 1,000 columns take less, and patterns take their time on longer ones."""
 MAX_OUTPUT_BYTES = 2 * 2**20
 """Of one output; a log of a whole job is not one."""
 
@@ -24,7 +26,7 @@ _LAUNCHER = re.compile(
 def lines_of(text: str) -> list[str]:
     """The lines of an output without escape sequences and control characters; tabs stay."""
     plain = _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\u00a0", " ")))
-    return [line.rstrip() for line in plain.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    return [line[:MAX_LINE_CHARS].rstrip() for line in plain.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
 def without_launcher(line: str) -> str:

@@ -18,7 +18,7 @@ def to_assumed_links(setting: Setting, plan: Plan) -> tuple[Sensitivity, ...]:
         for word, factor in FACTORS.items():
             changed = tier.model_copy(update={"bandwidth_bytes_per_s": factor * tier.bandwidth_bytes_per_s})
             tiers = (*setting.cluster.tiers[:index], changed, *setting.cluster.tiers[index + 1 :])
-            cluster = setting.cluster.model_copy(update={"tiers": tiers})
+            cluster = setting.cluster.with_tiers(*tiers)
             outcome = predict(setting.model, setting.workload, cluster, setting.stack, plan, setting.profile)
             if not isinstance(outcome, Infeasible):
                 found.append(

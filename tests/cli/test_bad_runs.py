@@ -129,7 +129,11 @@ def edited(text: str, *path: str, value: object) -> str:
         (("workload", "seq_len"), 48, ("workload and prediction do not belong together", "solve")),
         (("prediction", "tokens_per_s_per_gpu"), 1.0, ("tokens_per_s_per_gpu is 1", "solve")),
         (("prediction", "step_time_s"), 1e-9, ("1e-09 does not lie between its bounds",)),
-        (("cluster", "device", "memory_bytes"), -1, ("cluster.device.memory_bytes is -1",)),
+        (
+            ("cluster", "nodes", 0, "node", "device", "memory_bytes"),
+            -1,
+            ("cluster.nodes[0].node.device.memory_bytes is -1",),
+        ),
         (("hf_config",), [], ("hf_config",)),
         (
             ("hf_config", "intermediate_size"),

@@ -23,8 +23,9 @@ FLAGS = {
     "profile": {"--model", "--device", "--nproc", "--seq-len", "--precision"} | OUTPUT,
     "solve": QUESTION | WORKLOAD | LAYOUT | OUTPUT | {"--allow-tight", "--time-limit"},
     "check": QUESTION | WORKLOAD | LAYOUT | OUTPUT,
-    "show": {"--json"},
+    "show": {"--json", "--svg"},
     "models": {"--json"},
+    "clusters": {"--json"},
     "run": {"--steps", "--data", "--seed", "--lr", "--device"} | OUTPUT,
     "report": {"--measurement"} | OUTPUT,
     "export": {"--to", "--launcher"} | OUTPUT,
@@ -90,7 +91,18 @@ SMALL = ("--gpus", 1, "--model", "llama-demo-6m", "--cluster", "h100-sxm")
 
 
 def test_commands_stand_in_the_order_of_a_first_use() -> None:
-    assert list(COMMANDS) == ["profile", "solve", "check", "show", "models", "run", "report", "export", "demo"]
+    assert list(COMMANDS) == [
+        "profile",
+        "solve",
+        "check",
+        "show",
+        "models",
+        "clusters",
+        "run",
+        "report",
+        "export",
+        "demo",
+    ]
 
 
 @pytest.mark.parametrize("name", FLAGS)
@@ -173,6 +185,18 @@ def test_object_of_models(planner) -> None:
     assert all(model["source"] and model["params_active"] <= model["params_total"] for model in data["models"])
     assert "LlamaForCausalLM" in data["architectures"]
     assert "mixtral-8x7b" in planner("models").stdout
+
+
+def test_object_of_clusters(planner) -> None:
+    presets = {preset["name"]: preset for preset in planner("clusters", "--json").json["clusters"]}
+    assert {preset["kind"] for preset in presets.values()} == {"gpu", "machine"}
+    h100, machine = presets["h100-sxm"], presets["p5.48xlarge"]
+    assert h100["device"]["peak_flop_per_s"]["bf16"] == 989e12
+    assert h100["device"]["sources"].keys() >= {"peak_flop_per_s", "memory_bytes"}
+    assert machine["nics"] == {"count": 32, "bandwidth_bytes_per_s": 12.5e9, "link": "efa"}
+    assert (machine["gpu"], machine["devices_per_node"], machine["device"]) == ("h100-sxm", 8, h100["device"])
+    listed = planner("clusters").stdout
+    assert listed.index("v100-sxm-32gb") < listed.index("dgx-h100"), "GPUs first"
 
 
 def test_objects_of_show_for_what_planner_writes(planner, plan_text: str, measurement: Measurement) -> None:

@@ -198,7 +198,7 @@ def test_a_missing_profile_names_the_command_that_makes_one(tmp_path: Path) -> N
 def test_a_file_of_another_schema_is_not_read(tmp_path: Path, model: ModelSpec) -> None:
     path = tmp_path / "model.json"
     documents.write_document(path, model)
-    with pytest.raises(BadInputError, match="schema is 'model/2', but 'cluster/1'"):
+    with pytest.raises(BadInputError, match="schema is 'model/2', but 'cluster/2'"):
         documents.read_document(path, ClusterSpec, "cluster")
     with pytest.raises(BadInputError, match="plan file"):
         documents.read_plan_file(path)

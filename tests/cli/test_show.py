@@ -13,7 +13,7 @@ from planner.clusters.read import load_cluster
 from planner.models.read import load_model
 
 CLUSTER = """\
-schema: cluster/1
+schema: cluster/2
 name: mine
 device: l40s
 num_devices: 4
@@ -62,14 +62,15 @@ def test_a_plan_is_shown_as_solve_shows_it(planner) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "named"),
     [
-        ("topo.txt", "\tGPU0\tGPU1\nGPU0\t X \tNV18\n", "not understood by this version"),
+        ("lspci.txt", "17:00.0 3D controller: NVIDIA Corporation GH100\n", "not understood by this version"),
+        ("p2p.txt", "\tGPU0\tGPU1\nGPU0\t X \tOK\n", "row GPU0 holds OK, a cell of `nvidia-smi topo -p2p`"),
         ("nothing", " \n", "nothing: is empty; show understands"),
         ("nothing.json", "", "nothing.json: not valid JSON at line 1, column 1"),
         ("cut.json", '{"a": ', "cut.json: not valid JSON at line 1"),
         ("list", "[1, 2]", "list: holds a list, but a Hugging Face config is a JSON object"),
         ("text.json", '"llama"', "text.json: holds a text, but"),
         ("null.json", "null", "null.json: holds null, but"),
-        ("other.json", '{"schema": "topology/1"}', "'topology/1'"),
+        ("other.json", '{"schema": "recipe/1"}', "'recipe/1'"),
         ("binary", "\x00\x01", "binary"),
     ],
 )
@@ -127,3 +128,39 @@ def test_narrow_terminals_and_no_colour(planner, monkeypatch: pytest.MonkeyPatch
     for name in ("llama-3-8b", "h100-sxm"):
         lines = planner("show", name).stdout.splitlines()
         assert max(map(len, lines)) <= 40
+
+
+def test_a_cluster_is_drawn(planner, tmp_path: Path) -> None:
+    assert planner("show", "h100-sxm", "--svg", "cluster.svg").code == 0
+    assert (tmp_path / "cluster.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert planner("show", "h100-sxm", "--svg", "cluster.svg").code == 0
+    refused = planner("show", "llama-3-8b", "--svg", "model.svg")
+    assert (refused.code, (tmp_path / "model.svg").exists()) == (2, False)
+    assert "--svg draws clusters, but llama-3-8b is a model" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "kind", "keys"),
+    [
+        (
+            "topology",
+            "h200x8_gcp_a3ultra_8roce_ansi_tabs.txt",
+            "topology",
+            {"num_gpus", "num_nics", "links", "warnings"},
+        ),
+        ("topology", "mi250_8gcd_rocm-smi_showtopotype.txt", "topology", {"num_gpus", "num_nics", "links", "warnings"}),
+        (
+            "nccl_tests",
+            "a100-40_1n8g_superbench_alltoall_oldformat.txt",
+            "collectives",
+            {"collective", "num_ranks", "samples", "warnings"},
+        ),
+    ],
+)
+def test_outputs_of_tools_are_shown(planner, tmp_path: Path, folder: str, name: str, kind: str, keys: set[str]) -> None:
+    source = Path(__file__).parents[1] / "clusters" / folder / name
+    (tmp_path / name).write_bytes(source.read_bytes())
+    shown = planner("show", name, "--json").json
+    assert shown["kind"] == kind
+    assert keys <= shown.keys()
+    assert planner("show", name).code == 0

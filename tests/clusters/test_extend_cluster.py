@@ -29,7 +29,7 @@ def machine(kind: DeviceKind = DeviceKind.CPU, num_devices: int = 2, name: str =
         latency_s=1e-4,
         source=Source.MEASURED,
     )
-    return ClusterSpec(name="this machine", device=device, num_devices=num_devices, tiers=(node,))
+    return ClusterSpec.uniform(name="this machine", device=device, num_devices=num_devices, tiers=(node,))
 
 
 def test_the_machine_itself_needs_no_assumption() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from costmodel.errors import BadInputError
-from costmodel.spec.collective_table import CollectiveOp, CollectiveTable
+from costmodel.spec.collective import Collective, CollectiveTable
 from planner.clusters.nccl_tests import reader
 
 SAMPLES = Path(__file__).parent / "nccl_tests"
@@ -71,7 +71,7 @@ def test_bus_bandwidth_is_that_of_the_time(row) -> None:
 )
 def test_prefixes_of_launchers_are_taken_off(line: str) -> None:
     found = read(f"{HEADER}\n{line}\n")
-    assert (found.collective, found.num_ranks) == (CollectiveOp.ALL_REDUCE, 8)
+    assert (found.collective, found.num_ranks) == (Collective.ALL_REDUCE, 8)
     assert (found.samples[0].bytes, found.samples[0].time_s) == (2**30, 0.005)
 
 
@@ -121,12 +121,12 @@ def test_columns_tell_the_collective(count: int, type_and_redop: str, collective
 
 def test_the_program_names_the_collective() -> None:
     row = "1073741824 33554432 float none -1 5000.0 214.75 187.90 0 5000.0 214.75 187.90 0"
-    assert read(f"# alltoall_perf -b 1G\n{HEADER}\n{row}\n").collective is CollectiveOp.ALL_TO_ALL
+    assert read(f"# alltoall_perf -b 1G\n{HEADER}\n{row}\n").collective is Collective.ALL_TO_ALL
 
 
 def test_a_gather_is_told_from_a_scatter_by_its_name_only() -> None:
     row = "1073741824 33554432 float none 0 5000.0 214.75 187.90 0 5000.0 214.75 187.90 0"
-    assert read(f"{HEADER}\n{row}\n", "runs/scatter_8.txt").collective is CollectiveOp.SCATTER
+    assert read(f"{HEADER}\n{row}\n", "runs/scatter_8.txt").collective is Collective.SCATTER
     with pytest.raises(BadInputError, match="nothing says whether it is gather or scatter"):
         read(f"{HEADER}\n{row}\n")
 

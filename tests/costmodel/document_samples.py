@@ -24,10 +24,15 @@ from costmodel.spec import (
     Baseline,
     Certificate,
     Collective,
+    CollectivePoint,
+    CollectiveTable,
     Document,
     Infeasible,
     Measurement,
+    NodeTopology,
     OptimizerSample,
+    Pair,
+    PathKind,
     PlanFile,
     RefusedPlan,
     Sensitivity,
@@ -88,6 +93,23 @@ PLAN_FILE = PlanFile(
     versions={"python": "3.11"},
     created="2026-01-01T00:00:00Z",
 )
+TOPOLOGY = NodeTopology(
+    gpus=("GPU0", "GPU1"),
+    nics=("NIC0",),
+    nic_devices={"NIC0": "mlx5_0"},
+    pairs=(
+        Pair(pair=("GPU0", "GPU1"), kind=PathKind.NVLINK, num_links=12),
+        Pair(pair=("GPU0", "NIC0"), kind=PathKind.PIX),
+    ),
+    numa_of_gpu={"GPU0": "0"},
+    warnings=("what joins GPU1 and NIC0 is not said",),
+)
+TABLE = CollectiveTable(
+    collective=Collective.ALL_REDUCE,
+    num_ranks=8,
+    devices=("some device",),
+    samples=(CollectivePoint(bytes=1024, time_s=1e-5, busbw_bytes_per_s=1e8, in_place_time_s=1.1e-5, num_wrong=0),),
+)
 DOCUMENTS: tuple[Document, ...] = (
     model(),
     workload(),
@@ -100,6 +122,8 @@ DOCUMENTS: tuple[Document, ...] = (
     CERTIFICATE,
     MEASUREMENT,
     PLAN_FILE,
+    TOPOLOGY,
+    TABLE,
 )
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: type(document).__name__)
 

@@ -65,7 +65,11 @@ LAYER = ("model", "runs", 0, "layer")
         (LAYER, {"kind": "head"}, "key 'model.runs[0].layer.vocab' is missing"),
         ((*LAYER, "tied"), 2, "model.runs[0].layer.tied is 2, but must be true or false"),
         (("workload", "optimizer"), "sgd", "workload.optimizer is 'sgd', but must be 'adamw'"),
-        (("cluster", "device", "peak_flop_per_s"), [], "cluster.device.peak_flop_per_s is [], but must be an object"),
+        (
+            ("cluster", "nodes", 0, "node", "device", "peak_flop_per_s"),
+            [],
+            "cluster.nodes[0].node.device.peak_flop_per_s is [], but must be an object",
+        ),
     ],
 )
 def test_what_would_do_is_said(path: tuple[str | int, ...], value: object, said: str) -> None:

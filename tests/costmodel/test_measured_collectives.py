@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from costmodel_samples import cluster, collective_sample, profile, setting, tier
 
-from costmodel.collectives import collective_time, measured, ring
+from costmodel.collectives import by_formula, collective_time, measured
 from costmodel.price import Timed
 from costmodel.spec import Collective, Source
 
@@ -64,11 +64,11 @@ def test_send_recv_is_measured_between_two_ranks():
 def test_where_nothing_was_measured_the_ring_formula_counts(op, num_ranks, stride):
     here = setting(cluster=cluster(8), profile=profile(collectives=SAMPLES))
     assert measured.lookup(here, op, num_ranks, stride, 1000) is None
-    assert timed(op, num_ranks, 1000, 8, stride) == ring.time(cluster(8), op, num_ranks, stride, 1000)
+    assert timed(op, num_ranks, 1000, 8, stride) == by_formula(cluster(8), op, num_ranks, stride, 1000)
 
 
 def test_a_profile_of_another_kind_of_node_is_not_asked():
     other = profile(collectives=SAMPLES, machine=cluster(4, tier(4, 2e6, 1e-3)))
-    assert collective_time(setting(profile=other), ALL_REDUCE, 4, 1, 1000) == ring.time(
+    assert collective_time(setting(profile=other), ALL_REDUCE, 4, 1, 1000) == by_formula(
         cluster(), ALL_REDUCE, 4, 1, 1000
     )

@@ -9,7 +9,6 @@ from costmodel.layer_price import price_layer
 from costmodel.price import Timed
 from costmodel.spec import (
     Attention,
-    ClusterSpec,
     Dense,
     DeviceKind,
     DispatchSample,
@@ -241,7 +240,6 @@ def test_a_tied_table_in_a_pipeline_is_on_both_ends_and_reduced_between_them():
 
 def test_tensor_dispatch_is_paid_by_blocks_that_are_split():
     here = setting(stack=stack(tensor_dispatch_s_per_pass=0.02))
-    here = setting(stack=stack(tensor_dispatch_s_per_pass=0.02), cluster=on_cpu(cluster()))
     split = tensor_dispatch.price(view(BLOCK, here, tp=2), 0.1, 0.2, 0.1)
     assert (split.forward_s, split.backward_s, split.source) == (0.02, 0.02, Source.ASSUMED)
     assert tensor_dispatch.price(view(BLOCK, here), 0.1, 0.2, 0.1).forward_s == 0
@@ -250,19 +248,19 @@ def test_tensor_dispatch_is_paid_by_blocks_that_are_split():
 
 def test_tensor_dispatch_is_taken_as_timed():
     sample = DispatchSample(tp=2, forward=spread(0.03), backward=spread(0.05))
-    machine = on_cpu(cluster())
-    timed = profile(machine=machine).model_copy(update={"dispatch": sample})
-    here = setting(stack=stack(tensor_dispatch_s_per_pass=0.02), cluster=machine, profile=timed)
+    timed = profile().model_copy(update={"dispatch": sample})
+    here = setting(stack=stack(tensor_dispatch_s_per_pass=0.02), profile=timed)
     split = tensor_dispatch.price(view(BLOCK, here, tp=2), 0.1, 0.2, 0.1)
     assert (split.forward_s, split.backward_s, split.source) == (0.03, 0.05, Source.FITTED)
-    fused = setting(stack=stack(tensor_dispatch_s_per_pass=None), cluster=machine, profile=timed)
+    fused = setting(stack=stack(tensor_dispatch_s_per_pass=None), profile=timed)
     assert tensor_dispatch.price(view(BLOCK, fused, tp=2), 0.1, 0.2, 0.1).forward_s == 0
 
 
 def test_a_gpu_works_on_while_the_host_dispatches():
     # The block's passes take 6.528 and 13.12 ms on the device (see test_predict). With 1 ms to launch and 20 ms to
     # dispatch the host takes 21 ms: (6.528^6 + 21^6)^(1/6) = 21.003 ms, and (13.12^6 + 21^6)^(1/6) = 21.203 ms.
-    here = setting(stack=stack(tensor_dispatch_s_per_pass=20 * ms, launch_s_per_layer=1 * ms))
+    gpus = cluster(kind=DeviceKind.CUDA)
+    here = setting(cluster=gpus, stack=stack(tensor_dispatch_s_per_pass=20 * ms, launch_s_per_layer=1 * ms))
     price = price_layer(view(BLOCK, here))
     split = tensor_dispatch.price(view(BLOCK, here, tp=2), price.forward_s, price.backward_s, price.recompute_s)
     assert price.forward_s + split.forward_s == pytest.approx(21.003 * ms, rel=1e-4)
@@ -280,7 +278,3 @@ def test_dispatch_is_left_out_where_no_profile_of_this_device_timed_it():
     assert not tensor_dispatch.is_left_out(setting(stack=unknown, profile=timed), 2)
     assert not tensor_dispatch.is_left_out(setting(stack=unknown), 1)
     assert not tensor_dispatch.is_left_out(setting(stack=stack(tensor_dispatch_s_per_pass=None)), 2)
-
-
-def on_cpu(of: ClusterSpec) -> ClusterSpec:
-    return of.model_copy(update={"device": of.device.model_copy(update={"kind": DeviceKind.CPU})})

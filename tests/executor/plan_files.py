@@ -74,6 +74,6 @@ def plan_file(plan: Plan, hf_config: dict[str, Any] = TINY_LLAMA, workload: Work
         hf_config=hf_config,
         model=read_model(hf_config, "config", "tiny"),
         workload=workload or tiny_workload(),
-        cluster=ClusterSpec(name="here", device=device, num_devices=plan.num_ranks, tiers=(link,)),
+        cluster=ClusterSpec.uniform(name="here", device=device, num_devices=plan.num_ranks, tiers=(link,)),
         stack=NATIVE_CPU,
     )

@@ -71,7 +71,7 @@ def sample_plan(framework: str, num_layers: int = 4, full: tuple[int, ...] = (),
 
 def sample_cluster(num_devices: int, per_node: int = 8, kind: DeviceKind = DeviceKind.CUDA) -> ClusterSpec:
     link = {"link": LinkKind.NVLINK, "bandwidth_bytes_per_s": 1e11, "latency_s": 1e-6, "source": Source.ASSUMED}
-    return ClusterSpec(
+    return ClusterSpec.uniform(
         name="sample",
         device=Device(
             name="sample device",

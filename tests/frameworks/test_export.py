@@ -90,7 +90,7 @@ def test_a_plan_that_moves_is_priced_anew(tmp_path: Path) -> None:
 
 def test_a_plan_that_no_longer_fits_is_not_moved() -> None:
     cluster = sample_cluster(8)
-    small = cluster.model_copy(update={"device": cluster.device.model_copy(update={"memory_bytes": 2**20})})
+    small = cluster.with_device(cluster.device.model_copy(update={"memory_bytes": 2**20}))
     with pytest.raises(BadInputError, match="cannot be exported to native: there it needs at least"):
         converted(sample_plan_file(PLAN_FILE.plan, cluster=small), registry.get("native"))
 

@@ -57,7 +57,7 @@ def h100s(num_devices: int) -> ClusterSpec:
         source=Source.ANALYTIC,
         note="dense figures of the data sheet",
     )
-    return ClusterSpec(
+    return ClusterSpec.uniform(
         name="h100-sxm",
         device=device,
         num_devices=num_devices,
@@ -103,7 +103,7 @@ def two_cpu_ranks() -> ClusterSpec:
         latency_s=60e-6,
         source=Source.MEASURED,
     )
-    return ClusterSpec(name="this computer", device=device, num_devices=2, tiers=(tier,))
+    return ClusterSpec.uniform(name="this computer", device=device, num_devices=2, tiers=(tier,))
 
 
 def plan(num_layers: int, *, num_full: int = 0, framework: str = "megatron", **degrees: object) -> Plan:

@@ -55,7 +55,7 @@ def cluster(num_devices: int, *, per_node: int = 4, memory_bytes: int = AMPLE_BY
     """Slow devices, so that tiny layers take milliseconds; two tiers."""
     rates = {"flop_per_s": 1e8, "mem_bytes_per_s": 1e8, "inner_bytes_per_s": 1e7, "outer_bytes_per_s": 1e6} | speeds
     latency_s = rates.pop("latency_s", 1e-4)
-    return ClusterSpec(
+    return ClusterSpec.uniform(
         name="slow",
         device=Device(
             name="slow device",
@@ -118,7 +118,7 @@ def job(
 def with_memory(of: Job, memory_bytes: int) -> Job:
     """The same job where a process may allocate `memory_bytes`."""
     device = of.cluster.device.model_copy(update={"memory_bytes": memory_bytes})
-    machine = of.cluster.model_copy(update={"device": device})
+    machine = of.cluster.with_device(device)
     return replace(of, cluster=machine, cluster_of=_sizes_of(machine))
 
 

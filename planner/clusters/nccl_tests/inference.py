@@ -11,25 +11,25 @@ import math
 import re
 from collections.abc import Sequence
 
-from costmodel.spec.collective_table import CollectiveOp
+from costmodel.spec.collective import Collective
 from planner.clusters.nccl_tests.rows import BYTES_OF_TYPE, Row
 
 NAMES = {
-    "all_reduce": CollectiveOp.ALL_REDUCE,
-    "allreduce": CollectiveOp.ALL_REDUCE,
-    "all_gather": CollectiveOp.ALL_GATHER,
-    "allgather": CollectiveOp.ALL_GATHER,
-    "reduce_scatter": CollectiveOp.REDUCE_SCATTER,
-    "reducescatter": CollectiveOp.REDUCE_SCATTER,
-    "alltoall": CollectiveOp.ALL_TO_ALL,
-    "all_to_all": CollectiveOp.ALL_TO_ALL,
-    "all2all": CollectiveOp.ALL_TO_ALL,
-    "sendrecv": CollectiveOp.SEND_RECV,
-    "send_recv": CollectiveOp.SEND_RECV,
-    "broadcast": CollectiveOp.BROADCAST,
-    "scatter": CollectiveOp.SCATTER,
-    "gather": CollectiveOp.GATHER,
-    "reduce": CollectiveOp.REDUCE,
+    "all_reduce": Collective.ALL_REDUCE,
+    "allreduce": Collective.ALL_REDUCE,
+    "all_gather": Collective.ALL_GATHER,
+    "allgather": Collective.ALL_GATHER,
+    "reduce_scatter": Collective.REDUCE_SCATTER,
+    "reducescatter": Collective.REDUCE_SCATTER,
+    "alltoall": Collective.ALL_TO_ALL,
+    "all_to_all": Collective.ALL_TO_ALL,
+    "all2all": Collective.ALL_TO_ALL,
+    "sendrecv": Collective.SEND_RECV,
+    "send_recv": Collective.SEND_RECV,
+    "broadcast": Collective.BROADCAST,
+    "scatter": Collective.SCATTER,
+    "gather": Collective.GATHER,
+    "reduce": Collective.REDUCE,
 }
 """Words for a collective; one that holds another stands before it."""
 
@@ -42,38 +42,38 @@ _MIN_GB_PER_S = 5.0
 """Bandwidths below say too little of their ratio."""
 
 
-def named_in(lines: Sequence[str]) -> CollectiveOp | None:
+def named_in(lines: Sequence[str]) -> Collective | None:
     """The collective that the output names by its program; None where it names none, or several."""
     found = {NAMES[name] for line in lines for name in _PROGRAM.findall(line)}
     return found.pop() if len(found) == 1 else None
 
 
-def named_by_file(file_name: str) -> CollectiveOp | None:
+def named_by_file(file_name: str) -> Collective | None:
     """The collective in the name of a file, e.g. `h100_allreduce.txt`."""
     text = file_name.lower().replace("-", "_")
     return next((op for word, op in NAMES.items() if word in text), None)
 
 
-def possible(rows: Sequence[Row]) -> set[CollectiveOp]:
+def possible(rows: Sequence[Row]) -> set[Collective]:
     """The collectives whose columns look like those of `rows`."""
     reduces = any(row.redop not in (None, "none") for row in rows)
     has_root = any(row.root is not None and row.root >= 0 for row in rows)
     spread = _ranks_by_count(rows)
     if spread is None:
         if has_root:
-            return {CollectiveOp.REDUCE} if reduces else {CollectiveOp.BROADCAST}
-        return {CollectiveOp.ALL_REDUCE} if reduces else {CollectiveOp.SEND_RECV}
+            return {Collective.REDUCE} if reduces else {Collective.BROADCAST}
+        return {Collective.ALL_REDUCE} if reduces else {Collective.SEND_RECV}
     if has_root:
-        return {CollectiveOp.GATHER, CollectiveOp.SCATTER}
-    return {CollectiveOp.REDUCE_SCATTER} if reduces else {CollectiveOp.ALL_GATHER, CollectiveOp.ALL_TO_ALL}
+        return {Collective.GATHER, Collective.SCATTER}
+    return {Collective.REDUCE_SCATTER} if reduces else {Collective.ALL_GATHER, Collective.ALL_TO_ALL}
 
 
-def num_ranks(rows: Sequence[Row], op: CollectiveOp) -> tuple[int, int] | None:
+def num_ranks(rows: Sequence[Row], op: Collective) -> tuple[int, int] | None:
     """The fewest and the most ranks that the figures of `rows` allow; None where they say nothing."""
     spread = _ranks_by_count(rows)
     if spread is not None:
         return spread, spread
-    if op is not CollectiveOp.ALL_REDUCE:
+    if op is not Collective.ALL_REDUCE:
         return None
     # 2 (n - 1) / n = busbw / algbw, each rounded: from every row an interval of 1 / n, and what is common to them.
     low, high = 0.0, 0.5

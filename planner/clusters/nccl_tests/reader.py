@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from costmodel.errors import BadInputError
-from costmodel.spec.collective_table import CollectiveOp, CollectivePoint, CollectiveTable
+from costmodel.spec.collective import Collective, CollectivePoint, CollectiveTable
+from costmodel.spec.shown import shown
 from planner.clusters.nccl_tests import inference
 from planner.clusters.nccl_tests.rows import Row, read_rows
 from planner.clusters.text_output import lines_of
@@ -18,8 +19,7 @@ MAX_TIME_US = 1e12
 MAX_GB_PER_S = 1e6
 
 _RANK = re.compile(r"#\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.+)$")
-_FAILURE = re.compile(r"Test (?:NCCL|CUDA) failure.*|Test failure.*|.*: Test .* failure .*")
-_OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*(\d+)\s*(\w*)")
+_OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*(\d{1,12})\s*(\w*)")
 _HEADER = re.compile(r"\bsize\s+count\s+type\b.*\btime\s+algbw\s+busbw\b")
 
 
@@ -58,12 +58,12 @@ def _rows(lines: list[str], where: str, warnings: list[str]) -> list[Row]:
     if len(rows) > MAX_ROWS:
         raise BadInputError(f"{where}: has {len(rows)} rows of results, but at most {MAX_ROWS} are read")
     if not rows:
-        failure = next((match[0] for line in lines if (match := _FAILURE.search(line))), None)
-        said = f"; it says {failure.strip()[:120]!r}" if failure else ""
+        failure = next((line for line in lines if _tells_failure(line)), None)
+        said = f"; it says {shown(failure.strip())}" if failure else ""
         raise BadInputError(f"{where}: holds no results of nccl-tests{said}; give the whole output of a run")
     if unread:
         warnings.append(
-            f"rows that are cut off or cannot be read are left out ({len(unread)}), e.g. {unread[0][:80]!r}"
+            f"rows that are cut off or cannot be read are left out ({len(unread)}), e.g. {shown(unread[0])}"
         )
     absurd = next((row for row in rows if not _is_sane(row)), None)
     if absurd is not None:
@@ -81,7 +81,7 @@ def _is_sane(row: Row) -> bool:
     )
 
 
-def _collective(lines: list[str], rows: Sequence[Row], where: str, file_name: str, warnings: list[str]) -> CollectiveOp:
+def _collective(lines: list[str], rows: Sequence[Row], where: str, file_name: str, warnings: list[str]) -> Collective:
     named, by_file, possible = inference.named_in(lines), inference.named_by_file(file_name), inference.possible(rows)
     if named is not None:
         if named not in possible and not _is_tiny(rows):
@@ -98,8 +98,8 @@ def _collective(lines: list[str], rows: Sequence[Row], where: str, file_name: st
     in_place = [row.groups[1].num_wrong for row in rows if len(row.groups) > 1]
     out_of_place = [row.groups[0].num_wrong for row in rows]
     unchecked = in_place and all(wrong is None for wrong in in_place) and None not in out_of_place
-    if CollectiveOp.ALL_TO_ALL in possible:
-        found = CollectiveOp.ALL_TO_ALL if unchecked else CollectiveOp.ALL_GATHER
+    if Collective.ALL_TO_ALL in possible:
+        found = Collective.ALL_TO_ALL if unchecked else Collective.ALL_GATHER
         warnings.append(f"nothing names the collective; its columns fit {_either(possible)}; read as {found.value}")
         return found
     raise BadInputError(
@@ -112,11 +112,11 @@ def _is_tiny(rows: Sequence[Row]) -> bool:
     return all(row.count == 0 for row in rows)
 
 
-def _either(ops: set[CollectiveOp]) -> str:
+def _either(ops: set[Collective]) -> str:
     return " or ".join(sorted(op.value for op in ops))
 
 
-def _num_ranks(num_listed: int, rows: Sequence[Row], op: CollectiveOp, where: str, warnings: list[str]) -> int | None:
+def _num_ranks(num_listed: int, rows: Sequence[Row], op: Collective, where: str, warnings: list[str]) -> int | None:
     bounds = inference.num_ranks(rows, op)
     if num_listed:
         if bounds is not None and not bounds[0] <= num_listed <= bounds[1]:
@@ -163,11 +163,14 @@ def _doubts(lines: list[str], rows: Sequence[Row]) -> list[str]:
         found = _OUT_OF_BOUNDS.search(line)
         if found is not None and int(found[1]) > 0:
             warnings.append(f"nccl-tests itself counts {found[1]} values out of bounds")
-        failure = _FAILURE.search(line)
-        if failure is not None:
-            warnings.append(f"the run failed: {failure[0].strip()[:120]!r}")
+        if _tells_failure(line):
+            warnings.append(f"the run failed: {shown(line.strip())}")
             break
     return warnings
+
+
+def _tells_failure(line: str) -> bool:
+    return "Test" in line and "failure" in line
 
 
 def _sizes(sizes: list[int]) -> str:

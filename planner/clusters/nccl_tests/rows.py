@@ -18,7 +18,7 @@ _TYPES = (
 )
 _ROW = re.compile(rf"(?:^|\s)(\d{{1,18}})\s+(\d{{1,18}})\s+({_TYPES})\s+(.*)$")
 _HEADER = re.compile(r"\bsize\s+count\s+type\b(.*)")
-_NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d{0,15})?(?:[eE][+-]?\d{1,2})?")
 _ROOT = re.compile(r"-?\d+")
 
 BYTES_OF_TYPE = {

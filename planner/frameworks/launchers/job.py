@@ -37,12 +37,13 @@ def launch_size(plan: Plan, cluster: ClusterSpec) -> tuple[int, int]:
         raise BadInputError(
             f"the plan has {plan.num_ranks} ranks, but {cluster.name} has {cluster.num_devices} devices"
         )
-    per_node = cluster.devices_per_node
+    per_node = cluster.node_sizes[0]
     if plan.num_ranks <= per_node:
         return 1, plan.num_ranks
-    if plan.num_ranks % per_node:
+    num_nodes = plan.num_ranks // per_node
+    if plan.num_ranks % per_node or set(cluster.node_sizes[:num_nodes]) != {per_node}:
         raise BadInputError(
             f"the plan has {plan.num_ranks} ranks, which do not fill nodes of {per_node} devices; "
-            f"a launcher starts the same number on every node, so use a multiple of {per_node}"
+            f"a launcher starts the same number on every node, so use a multiple of {per_node} on equal nodes"
         )
-    return plan.num_ranks // per_node, per_node
+    return num_nodes, per_node

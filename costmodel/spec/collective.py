@@ -1,17 +1,19 @@
-"""CollectiveTable: measured times of one collective over one group of ranks, size by size."""
+"""What ranks do together, and CollectiveTable: measured times of one such operation over one group, size by size."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
+from itertools import accumulate
 from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from costmodel.spec.base import Document, Spec
+from costmodel.spec.base import Document, Source, Spec
 
 
-class CollectiveOp(StrEnum):
-    """Operations that nccl-tests measures. Sizes are those of the whole tensor, as it prints them."""
+class Collective(StrEnum):
+    """Operations between ranks. Sizes are those of the whole (unsharded) tensor, or of the message for send_recv."""
 
     ALL_REDUCE = "all_reduce"
     ALL_GATHER = "all_gather"
@@ -26,9 +28,9 @@ class CollectiveOp(StrEnum):
     def bus_factor(self, num_ranks: float) -> float:
         """busbw / algbw: what a rank sends and receives for each byte (nccl-tests doc/PERFORMANCE.md)."""
         match self:
-            case CollectiveOp.ALL_REDUCE:
+            case Collective.ALL_REDUCE:
                 return 2 * (num_ranks - 1) / num_ranks
-            case CollectiveOp.BROADCAST | CollectiveOp.REDUCE | CollectiveOp.SEND_RECV:
+            case Collective.BROADCAST | Collective.REDUCE | Collective.SEND_RECV:
                 return 1.0
             case _:
                 return (num_ranks - 1) / num_ranks
@@ -54,18 +56,30 @@ class CollectivePoint(Spec):
 class CollectiveTable(Document):
     """What one run of a collective measured."""
 
-    SCHEMA: ClassVar[str] = "collective-table/1"
+    SCHEMA: ClassVar[str] = "collective_table/1"
 
-    collective: CollectiveOp
+    collective: Collective
     num_ranks: int | None = Field(default=None, ge=1)
     """None where neither a list of ranks nor the bandwidths say."""
     devices: tuple[str, ...] = ()
     """Names of the devices, each once, where the output lists them."""
     num_nodes: int | None = Field(default=None, ge=1)
     """None where the output does not list hosts that differ."""
+    source: Source = Source.MEASURED
+    """Measured on the machine at hand, or analytic where it was published of such machines."""
     samples: tuple[CollectivePoint, ...] = Field(min_length=1)
     """In the order of the output; sizes may repeat."""
     warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def times(self) -> tuple[tuple[int, float], ...]:
+        """(bytes, seconds) of what enters a fit, one time a size, in rising order of both.
+
+        A size that took less than a smaller one, which noise or a change of algorithm makes, takes as long as that.
+        """
+        times = sorted({point.bytes: point.time_s for point in self.samples if point.enters_fit}.items())
+        longest = accumulate((time_s for _, time_s in times), max)
+        return tuple((size, time_s) for (size, _), time_s in zip(times, longest, strict=True))
 
     @model_validator(mode="after")
     def _check(self) -> Self:

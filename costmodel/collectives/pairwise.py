@@ -1,0 +1,44 @@
+"""Operations in which ranks send to each other directly: neighbours, all to all, and one to or from all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from costmodel.collectives.crossings import Crossing, crossings
+from costmodel.collectives.ring import priced
+from costmodel.price import Timed
+from costmodel.spec import ClusterSpec, Collective, Source
+
+SPREAD = (Collective.ALL_TO_ALL, Collective.GATHER, Collective.SCATTER)
+"""Operations in which the parts of a tensor go to different ranks."""
+
+
+def time(cluster: ClusterSpec, op: Collective, num_ranks: int, stride: int, size_bytes: float) -> Timed:
+    """The slowest link decides, of the slowest group:
+
+    send_recv        alpha + bytes / bandwidth of the slowest link between neighbours
+    all-to-all       alpha of the outermost tier + the largest of: share of the ranks beyond each tier's inner unit
+                     x bytes / bandwidth of a rank's own link there
+    gather, scatter  the same for one rank, whose links carry all other ranks' parts
+
+    `size_bytes` is the message of send_recv, else the whole tensor of a rank, which falls into n equal parts.
+    """
+    kinds = crossings(cluster, num_ranks, stride)
+    if op is Collective.SEND_RECV:
+        links = [crossing.tier for crossed in kinds for crossing in crossed]
+        tier = max(links, key=lambda tier: tier.latency_s + size_bytes / tier.bandwidth_bytes_per_s)
+        return Timed(tier.latency_s + size_bytes / tier.bandwidth_bytes_per_s, priced(tier.source))
+    time_s, crossed = max(
+        ((spread_s(crossed, num_ranks, size_bytes), crossed) for crossed in kinds), key=lambda k: k[0]
+    )
+    return Timed(time_s, priced(Source.worst(*(crossing.tier.source for crossing in crossed))))
+
+
+def spread_s(crossed: Sequence[Crossing], num_ranks: int, size_bytes: float) -> float:
+    """Each rank's parts leave over its own link of every tier at once; the slowest tier decides."""
+    slowest_s = 0.0
+    for crossing in crossed:
+        beyond_frac = (num_ranks - crossing.num_links) / num_ranks
+        rate = crossing.bandwidth_bytes_per_s / crossing.num_links
+        slowest_s = max(slowest_s, beyond_frac * size_bytes / rate)
+    return crossed[-1].tier.latency_s + slowest_s

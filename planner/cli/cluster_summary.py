@@ -1,0 +1,158 @@
+"""What is shown of clusters, topologies and measured collectives: as a JSON object, and as lines for a person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from costmodel import units
+from costmodel.spec import ClusterSpec, CollectiveTable, Device, Node, NodeTopology
+from planner.cli.console import line, table
+from planner.clusters.node_links import islands
+
+
+def cluster_object(cluster: ClusterSpec) -> dict[str, Any]:
+    """The cluster, with what its figures come to."""
+    return {
+        **cluster.model_dump(mode="json"),
+        "num_devices": cluster.num_devices,
+        "num_nodes": len(cluster.node_sizes),
+        "device": cluster.device.model_dump(mode="json"),
+        "memory_limit_bytes": cluster.device.memory_limit_bytes,
+    }
+
+
+def print_cluster(console: Console, cluster: ClusterSpec) -> None:
+    """A cluster in a few lines, each figure with its source."""
+    console.print(line(f"{cluster.name}: {cluster.num_devices} devices", "bold"))
+    for group in cluster.nodes:
+        console.print(line(f"{group.num_nodes} x {_machine(group.node)}."))
+    for device in cluster.devices:
+        _print_device(console, device)
+    rows = [
+        (
+            tier.name,
+            _sizes(tier.sizes(cluster.num_devices)),
+            tier.link.value,
+            units.format_rate(tier.bandwidth_bytes_per_s),
+            units.format_seconds(tier.latency_s),
+            tier.source.value,
+        )
+        for tier in cluster.tiers
+    ]
+    if rows:
+        console.print(table(("tier", "devices", "link", "per device", "hop", "source"), rows))
+    notes = [
+        *(group.node.note for group in cluster.nodes),
+        *(device.note for device in cluster.devices),
+        *(f"{tier.name}: {tier.note}" for tier in cluster.tiers if tier.note),
+    ]
+    for text in dict.fromkeys(notes):
+        if text:
+            console.print(line(text, "dim"))
+    for found in cluster.tables:
+        console.print(line(f"Measured: {_table_sentence(found)}."))
+
+
+def _machine(node: Node) -> str:
+    facts = [f"{node.name or 'machine'} with {node.num_devices} x {node.device.name}"]
+    if node.nics is not None:
+        rate = units.format_rate(node.nics.bandwidth_bytes_per_s)
+        facts.append(f"{node.nics.count} {node.nics.link.value} adapters of {rate}")
+    if node.host_memory_bytes is not None:
+        facts.append(f"{units.format_bytes(node.host_memory_bytes)} of host memory")
+    if node.num_cores is not None:
+        facts.append(f"{node.num_cores} cores")
+    if node.price_usd_per_device_hour is not None:
+        facts.append(f"{node.price_usd_per_device_hour:g} USD per device and hour")
+    if node.site:
+        facts.append(f"at {node.site}")
+    return ", ".join(facts)
+
+
+def _print_device(console: Console, device: Device) -> None:
+    peaks = ", ".join(
+        f"{precision.value} {units.format_flop_rate(peak)}" for precision, peak in device.peak_flop_per_s.items()
+    )
+    console.print(
+        line(
+            f"{device.name} ({device.kind.value}, {device.source.value}): {peaks} dense peak; GEMM reaches "
+            f"{units.format_frac(device.gemm_efficiency_frac)}, attention "
+            f"{units.format_frac(device.attention_efficiency_frac)}; {units.format_bytes(device.memory_bytes)} at "
+            f"{units.format_rate(device.mem_bandwidth_bytes_per_s)}, of which a process may allocate "
+            f"{units.format_bytes(device.memory_limit_bytes)}."
+        )
+    )
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    """`8`, or `8 and 4` where the units differ."""
+    return " and ".join(str(size) for size in sorted(set(sizes), reverse=True))
+
+
+def topology_object(topology: NodeTopology) -> dict[str, Any]:
+    """The machine that a tool of its driver describes."""
+    return {
+        "num_gpus": len(topology.gpus),
+        "num_nics": len(topology.nics),
+        "links": [{"pair": list(pair.pair), "kind": pair.label} for pair in topology.pairs],
+        "islands": [list(island) for island in islands(topology)],
+        "nics": {name: topology.nic_devices.get(name) for name in topology.nics},
+        "numa_of_gpu": topology.numa_of_gpu,
+        "warnings": list(topology.warnings),
+    }
+
+
+def print_topology(console: Console, topology: NodeTopology) -> None:
+    """A machine in a few lines: how many pairs of GPUs each kind of link joins, and which GPUs are an island."""
+    console.print(line(f"{len(topology.gpus)} GPUs, {len(topology.nics)} network adapters", "bold"))
+    gpus = set(topology.gpus)
+    between = Counter(pair.label for pair in topology.pairs if set(pair.pair) <= gpus)
+    to_nics = Counter(pair.label for pair in topology.pairs if len(set(pair.pair) & gpus) == 1)
+    rows = [("GPU and GPU", kind, str(count)) for kind, count in between.most_common()]
+    rows += [("GPU and adapter", kind, str(count)) for kind, count in to_nics.most_common()]
+    if rows:
+        console.print(table(("between", "link", "pairs"), rows))
+    joined = [island for island in islands(topology) if len(island) > 1]
+    if joined:
+        console.print(line(f"Joined by links of their own: {'; '.join(', '.join(island) for island in joined)}."))
+    for warning in topology.warnings:
+        console.print(line(f"Warning: {warning}.", "yellow"))
+
+
+def collectives_object(found: CollectiveTable) -> dict[str, Any]:
+    """What one run of nccl-tests measured."""
+    return {
+        "collective": found.collective.value,
+        "num_ranks": found.num_ranks,
+        "num_nodes": found.num_nodes,
+        "devices": list(found.devices),
+        "samples": [{**sample.model_dump(mode="json"), "enters_fit": sample.enters_fit} for sample in found.samples],
+        "warnings": list(found.warnings),
+    }
+
+
+def print_collectives(console: Console, found: CollectiveTable) -> None:
+    """A run in a few lines: its sizes with time and bus bandwidth."""
+    console.print(line(_table_sentence(found), "bold"))
+    rows = [
+        (
+            units.format_bytes(sample.bytes),
+            units.format_seconds(sample.time_s),
+            units.format_rate(sample.busbw_bytes_per_s),
+            "" if sample.enters_fit else "no",
+        )
+        for sample in found.samples
+    ]
+    console.print(table(("size", "time", "bus bandwidth", "used"), rows))
+    for warning in found.warnings:
+        console.print(line(f"Warning: {warning}.", "yellow"))
+
+
+def _table_sentence(found: CollectiveTable) -> str:
+    ranks = "an unknown number of" if found.num_ranks is None else str(found.num_ranks)
+    devices = f" of {', '.join(found.devices)}" if found.devices else ""
+    return f"{found.collective.value} over {ranks} ranks{devices}, {len(found.samples)} sizes"

@@ -1,0 +1,64 @@
+"""The device of a cluster file: figures, the name of a preset, or a preset with some figures of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from costmodel.errors import BadInputError
+from costmodel.spec import Device, Source
+from costmodel.spec.shown import shown
+from planner.clusters.presets import hint, preset_data, preset_path
+
+DEFAULT_EFFICIENCY = {"gemm_efficiency_frac": 0.75, "attention_efficiency_frac": 0.5}
+"""Shares of the peak taken where nobody measured them: the median of the devices that were, rounded; always named."""
+
+REQUIRED = ("peak_flop_per_s", "memory_bytes", "mem_bandwidth_bytes_per_s")
+
+
+def read_device(given: Any, where: str) -> tuple[Device, tuple[str, ...]]:
+    """The device that `given` stands for, and sentences on what was assumed of it.
+
+    Raises BadInputError for an unknown preset, a figure that is faulty, or one that nobody published.
+    """
+    if isinstance(given, str):
+        given = {"preset": given}
+    if not isinstance(given, Mapping):
+        raise BadInputError(f"{where}: device is {shown(given)}, but must be a preset's name or a device's figures")
+    own = {key: value for key, value in given.items() if value is not None}
+    preset = own.pop("preset", None)
+    figures = _with_own(_published(preset, where), own) if preset is not None else own
+    unknown = [key for key in REQUIRED if key not in figures]
+    if preset is not None and unknown:
+        raise BadInputError(
+            f"{where}: nobody published {' and '.join(unknown)} of {figures.get('name', preset)}; give it beside the "
+            f"preset, e.g. device: {{preset: {preset}, {unknown[0]}: ...}}"
+        )
+    assumed = [key for key in DEFAULT_EFFICIENCY if key not in figures]
+    for key in assumed:
+        figures[key] = DEFAULT_EFFICIENCY[key]
+    if assumed:
+        figures["source"] = Source.ASSUMED
+    figures.setdefault("source", Source.ASSUMED)
+    device = Device.from_data(figures, f"{where}: device")
+    sentences = [
+        f"{key} of {device.name} is assumed to be {DEFAULT_EFFICIENCY[key]}: nobody measured it." for key in assumed
+    ]
+    return device, tuple(sentences)
+
+
+def _with_own(published: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a preset with those of a file in their place, and the sources of the former that are left."""
+    sources = {name: text for name, text in published.get("sources", {}).items() if name not in own}
+    return {**published, "sources": sources, **own}
+
+
+def _published(preset: Any, where: str) -> dict[str, Any]:
+    """The figures of a preset's device; what nobody published is absent."""
+    if not isinstance(preset, str) or preset_path(preset) is None:
+        raise BadInputError(f"{where}: device is {shown(preset)}, but must be a preset; {hint(str(preset))}")
+    device = preset_data(preset).get("device")
+    if isinstance(device, str):
+        return _published(device, where)
+    assert isinstance(device, dict)
+    return {key: value for key, value in device.items() if value is not None}

@@ -1,0 +1,210 @@
+"""The tiers of a cluster file: as it states them, or derived from its topology, adapters and presets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from costmodel.errors import BadInputError
+from costmodel.spec import LinkKind, Node, NodeGroup, Source, Tier
+from costmodel.spec.shown import shown
+from planner.clusters.node_links import levels_of_topology
+from planner.clusters.presets import preset_data, preset_of_device, usual_size
+
+NIC_EFFICIENCY_FRAC = 0.8
+"""Share of the line rate that collectives between nodes reach: median of fits on published training runs."""
+
+HOP_S = {
+    LinkKind.INFINIBAND: 14e-6,
+    LinkKind.ROCE: 14e-6,
+    LinkKind.EFA: 14e-6,
+    LinkKind.ETHERNET: 50e-6,
+}
+"""NCCL's own constant for a ring step over the network (tuning.cc, ring, protocol Simple); sockets are assumed."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """Tiers from the innermost to the outermost, and what was assumed to derive them."""
+
+    tiers: tuple[Tier, ...]
+    assumptions: tuple[str, ...] = ()
+
+
+def stated_tiers(given: Any, groups: Sequence[NodeGroup], num_devices: int, where: str) -> tuple[Tier, ...]:
+    """The tiers under the key `tiers`; the outermost may leave out its number of devices, as may that of the machines.
+
+    Raises BadInputError naming the tier at fault.
+    """
+    if not isinstance(given, list) or not given or not all(isinstance(tier, dict) for tier in given):
+        raise BadInputError(f"{where}: tiers must be a list of links from the innermost to the outermost")
+    tiers = []
+    for index, entry in enumerate(given):
+        data = {"source": Source.ASSUMED, **entry}
+        if "num_devices" not in data and index == len(given) - 1:
+            data["num_devices"] = num_devices
+        tiers.append(Tier.from_data(data, f"{where}: tiers.{index}"))
+    return fitted(tiers, groups, num_devices)
+
+
+def fitted(tiers: Sequence[Tier], groups: Sequence[NodeGroup], num_devices: int) -> tuple[Tier, ...]:
+    """`tiers` around `num_devices` devices: units cut at the ends of unequal machines, outer tiers that join nothing
+    left out."""
+    sizes = [group.node.num_devices for group in groups for _ in range(group.num_nodes)]
+    unequal = len(set(sizes[:-1])) > 1 or sizes[-1] > sizes[0]
+    found: list[Tier] = []
+    for tier in tiers:
+        changes: dict[str, Any] = {"num_devices": min(tier.num_devices, num_devices)}
+        if tier.unit_sizes:
+            units = _first(tier.unit_sizes, num_devices)
+            changes = {"num_devices": max(units), "unit_sizes": units if len(set(units)) > 1 else ()}
+        elif unequal and tier.num_devices <= max(sizes):
+            units = tuple(part for size in sizes for part in tier.sizes(size))
+            changes = {"num_devices": max(units), "unit_sizes": units}
+        if not found or changes["num_devices"] > found[-1].num_devices:
+            found.append(_resized(tier, **changes))
+    return tuple(found)
+
+
+def _resized(tier: Tier, num_devices: int, **changes: Any) -> Tier:
+    """`tier` around as many devices; of a mesh they keep the links to the peers that are left."""
+    if tier.is_mesh:
+        share = max(1, num_devices - 1) / max(1, tier.num_devices - 1)
+        changes["bandwidth_bytes_per_s"] = share * tier.bandwidth_bytes_per_s
+    return tier.model_copy(update={"num_devices": num_devices, **changes})
+
+
+def _first(units: Sequence[int], num_devices: int) -> tuple[int, ...]:
+    """The units of the first `num_devices` devices."""
+    found, left = [], num_devices
+    for size in units:
+        if left <= 0:
+            break
+        found.append(min(size, left))
+        left -= size
+    return tuple(found)
+
+
+def derived_tiers(data: Mapping[str, Any], groups: Sequence[NodeGroup], num_devices: int, where: str) -> Links:
+    """The tiers of machines whose file states none.
+
+    Inside a machine they come from its topology, else from the preset of its device. Between machines they come from
+    the key `network`, else from the adapters, else from the preset; between sites from the key `wan`.
+    """
+    if num_devices == 1:
+        return Links(())
+    sentences: list[str] = []
+    inner = _inner(groups, where, sentences)
+    tiers = [*fitted(inner, groups, num_devices)]
+    if not tiers or tiers[-1].num_devices < num_devices:
+        sites = [
+            (site, sum(group.num_devices for group in row)) for site, row in groupby(groups, lambda g: g.node.site)
+        ]
+        network = _network(data, groups, where)
+        if len(sites) > 1:
+            units = tuple(size for _, size in sites)
+            cut = {"unit_sizes": units} if len(set(units)) > 1 else {}
+            tiers.append(network.model_copy(update={"num_devices": max(units), **cut}))
+            tiers.append(_wan(data, where).model_copy(update={"num_devices": num_devices}))
+        else:
+            tiers.append(network.model_copy(update={"num_devices": num_devices}))
+    return Links(fitted(tiers, groups, num_devices), tuple(sentences))
+
+
+def _inner(groups: Sequence[NodeGroup], where: str, sentences: list[str]) -> list[Tier]:
+    """Tiers inside the machines; where these differ, every level is as slow as the slowest machine's."""
+    per_kind: list[tuple[Node, tuple[Tier, ...]]] = []
+    for group in groups:
+        if group.node.topology is not None:
+            levels = levels_of_topology(group.node.topology, group.node.device, where)
+            sentences += [sentence for sentence in levels.assumptions if sentence not in sentences]
+            per_kind.append((group.node, levels.tiers))
+        elif group.node.num_devices > 1:
+            # The last machine may hold fewer: its devices reach one another as those of the others do.
+            alike = [other.node for other in groups if other.node.device == group.node.device]
+            largest = max(alike, key=lambda node: node.num_devices)
+            per_kind.append((largest, _of_preset(largest, where)[0]))
+    kinds = [tiers for _, tiers in per_kind if tiers]
+    if not kinds:
+        return []
+    if len({tuple((tier.link, tier.bandwidth_bytes_per_s, tier.latency_s) for tier in tiers) for tiers in kinds}) == 1:
+        return [*max(kinds, key=lambda tiers: tiers[-1].num_devices)]
+    slowest = min((tiers[-1] for tiers in kinds), key=lambda tier: tier.bandwidth_bytes_per_s)
+    sentences.append(
+        f"Machines differ inside; groups within one are priced at the slowest of their links ({slowest.link.value})."
+    )
+    size = max(node.num_devices for node, _ in per_kind)
+    return [slowest.model_copy(update={"name": "node", "num_devices": size, "unit_sizes": (), "is_mesh": False})]
+
+
+def _of_preset(node: Node, where: str) -> tuple[tuple[Tier, ...], Tier | None]:
+    """Tiers inside such a machine of the node's device, or rack of them, and the one beyond where there is one."""
+    name = preset_of_device(node.device.name)
+    if name is None:
+        raise BadInputError(
+            f"{where}: tiers is missing: nothing says how {node.device.name} reaches the others of its machine; state "
+            "tiers, or give its topology"
+        )
+    data, size = preset_data(name), usual_size(name)
+    # One machine more than the widest stated tier joins, so that none is cut.
+    num_nodes = 1 + max(-(-tier.get("num_devices", size) // size) for tier in data["tiers"])
+    usual = NodeGroup(num_nodes=num_nodes, node=Node(device=node.device, num_devices=size))
+    tiers = stated_tiers(data["tiers"], (usual,), usual.num_devices, f"preset {name}")
+    inner = tuple(_of_machine(tier, size, node.num_devices) for tier in tiers if not tier.link.is_network)
+    return inner, next((tier for tier in tiers if tier.link.is_network), None)
+
+
+def _of_machine(tier: Tier, usual: int, size: int) -> Tier:
+    """`tier` of a machine of `usual` devices in one of `size`: the tier that is the machine grows with it."""
+    if tier.num_devices > usual:
+        return tier
+    return _resized(tier, size if tier.num_devices == usual else min(tier.num_devices, size))
+
+
+def _network(data: Mapping[str, Any], groups: Sequence[NodeGroup], where: str) -> Tier:
+    if data.get("network") is not None:
+        return _stated(data["network"], "network", where)
+    rates = [
+        (NIC_EFFICIENCY_FRAC * nics.count * nics.bandwidth_bytes_per_s / group.node.num_devices, nics.link)
+        for group in groups
+        if (nics := group.node.nics) is not None
+    ]
+    if len(rates) == len(groups):
+        rate, link = min(rates)
+        return Tier(
+            name="network",
+            num_devices=1,
+            link=link,
+            bandwidth_bytes_per_s=rate,
+            latency_s=HOP_S.get(link, HOP_S[LinkKind.ETHERNET]),
+            source=Source.ANALYTIC,
+            note=f"its adapters at {NIC_EFFICIENCY_FRAC} of line rate (fits on published runs), shared by its devices; "
+            "hop of NCCL tuning.cc, ring, Simple",
+        )
+    outer = [tier for group in groups if (tier := _of_preset(group.node, where)[1]) is not None]
+    if not outer:
+        raise BadInputError(
+            f"{where}: network is missing: nothing says how the machines are joined; state network or nics"
+        )
+    return min(outer, key=lambda tier: tier.bandwidth_bytes_per_s)
+
+
+def _wan(data: Mapping[str, Any], where: str) -> Tier:
+    if data.get("wan") is None:
+        raise BadInputError(
+            f"{where}: wan is missing: machines stand at different sites; state its bandwidth_bytes_per_s per device "
+            "and its latency_s"
+        )
+    return _stated(
+        {"link": LinkKind.WAN, **data["wan"]} if isinstance(data["wan"], dict) else data["wan"], "wan", where
+    )
+
+
+def _stated(given: Any, name: str, where: str) -> Tier:
+    if not isinstance(given, dict):
+        raise BadInputError(
+            f"{where}: {name} is {shown(given)}, but must hold link, bandwidth_bytes_per_s and latency_s"
+        )
+    return Tier.from_data({"name": name, "num_devices": 1, "source": Source.ASSUMED, **given}, f"{where}: {name}")

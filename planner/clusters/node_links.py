@@ -1,0 +1,152 @@
+"""The tiers inside a machine, derived from what its driver's tool says of every pair of GPUs.
+
+Devices that are joined at one level form its units: NVLink or xGMI islands, PCIe switches, sockets, the machine. A
+level is a tier where its units are rows of consecutive GPUs, as ranks are numbered; else it is left out and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from costmodel.errors import BadInputError
+from costmodel.spec import Device, LinkKind, NodeTopology, Pair, PathKind, Source, Tier
+
+MAX_LINKS_OF_GPU = 18
+"""NVLinks of one GPU, up to Blackwell: more in sum over its peers means that they are the same ones behind a switch."""
+
+PCIE_SHARE_FRAC = {
+    PathKind.PIX: 0.77,
+    PathKind.PXB: 0.77,
+    PathKind.PCIE: 0.77,
+    PathKind.PHB: 0.6,
+    PathKind.NODE: 0.6,
+    PathKind.SYS: 0.5,
+}
+"""Share of the slot's rate that a collective gets: 24 of 31 GB/s behind a switch (NVIDIA's best case for PCIe 4, quoted
+by stas00/ml-engineering); through the host and across sockets it is assumed to be less."""
+PCIE_HOP_S = 5.7e-6
+"""NCCL's own constant for a ring step over PCIe (tuning.cc, ring, protocol Simple)."""
+DIRECT_HOP_S = 3.4e-6
+"""The same over NVLink."""
+
+LEVELS = (
+    ("island", (PathKind.NVLINK, PathKind.XGMI)),
+    ("switch", (PathKind.PIX, PathKind.PXB, PathKind.PCIE)),
+    ("socket", (PathKind.PHB, PathKind.NODE)),
+    ("node", (PathKind.SYS,)),
+)
+"""Names of the levels and what joins devices at each, the nearest first."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Tiers of one machine."""
+
+    tiers: tuple[Tier, ...]
+    assumptions: tuple[str, ...]
+
+
+def levels_of_topology(topology: NodeTopology, device: Device, where: str) -> Levels:
+    """The tiers of a machine of such GPUs.
+
+    Raises BadInputError where a pair of GPUs is missing, or where the rate of a link is needed that nobody stated.
+    """
+    gpus = topology.gpus
+    pairs = [pair for pair in topology.pairs if set(pair.pair) <= set(gpus)]
+    if len(pairs) < len(gpus) * (len(gpus) - 1) // 2:
+        raise BadInputError(f"{where}: its topology does not say what joins every pair of GPUs; give the whole output")
+    if len(gpus) == 1:
+        return Levels((), ())
+    tiers: list[Tier] = []
+    sentences: list[str] = []
+    joined: list[Pair] = []
+    for name, kinds in LEVELS:
+        new = [pair for pair in pairs if pair.kind in kinds]
+        joined += new
+        units = _units(gpus, joined)
+        if not new or (tiers and len(units) == len(tiers[-1].sizes(len(gpus)))):
+            continue
+        if not _are_rows(units, gpus):
+            order = ",".join(gpu.removeprefix("GPU") for unit in units for gpu in unit)
+            sentences.append(
+                f"GPUs of one {name} are not numbered in a row, so it is left out; with CUDA_VISIBLE_DEVICES={order} "
+                "they would be."
+            )
+            continue
+        sizes = tuple(len(unit) for unit in units)
+        tiers.append(_tier(name if len(units) > 1 else "node", sizes, new, device, where))
+        if len(units) == 1:
+            break
+    if not tiers or max(tiers[-1].sizes(len(gpus))) < len(gpus):
+        raise BadInputError(f"{where}: its topology leaves GPUs that nothing joins; give the whole output")
+    return Levels(tuple(tiers), tuple(sentences))
+
+
+def islands(topology: NodeTopology) -> tuple[tuple[str, ...], ...]:
+    """GPUs that reach one another over links of their own, by island."""
+    return _units(topology.gpus, [pair for pair in topology.pairs if pair.kind.is_direct])
+
+
+def _units(gpus: Sequence[str], joined: Sequence[Pair]) -> tuple[tuple[str, ...], ...]:
+    import networkx
+
+    graph: networkx.Graph[str] = networkx.Graph()
+    graph.add_nodes_from(gpus)
+    graph.add_edges_from(pair.pair for pair in joined if set(pair.pair) <= set(gpus))
+    place = {gpu: index for index, gpu in enumerate(gpus)}
+    units = (tuple(sorted(unit, key=place.__getitem__)) for unit in networkx.connected_components(graph))
+    return tuple(sorted(units, key=lambda unit: place[unit[0]]))
+
+
+def _are_rows(units: Sequence[Sequence[str]], gpus: Sequence[str]) -> bool:
+    return [gpu for unit in units for gpu in unit] == list(gpus)
+
+
+def _tier(name: str, sizes: tuple[int, ...], pairs: Sequence[Pair], device: Device, where: str) -> Tier:
+    unequal = {"unit_sizes": sizes} if len(set(sizes)) > 1 else {}
+    if pairs[0].kind.is_direct:
+        per_link = device.peer_link_bytes_per_s
+        if per_link is None:
+            raise BadInputError(
+                f"{where}: peer_link_bytes_per_s of {device.name} is not known: the rate of one of its "
+                f"{pairs[0].kind.value} links; give it with the device"
+            )
+        num_links, is_mesh = _links_of_gpu(pairs)
+        return Tier(
+            name=name,
+            num_devices=max(sizes),
+            **unequal,
+            link=LinkKind.NVLINK if pairs[0].kind is PathKind.NVLINK else LinkKind.XGMI,
+            is_mesh=is_mesh,
+            bandwidth_bytes_per_s=num_links * per_link,
+            latency_s=DIRECT_HOP_S,
+            source=Source.ANALYTIC,
+            note=f"{num_links} links a GPU by its topology; hop of NCCL tuning.cc, ring, Simple",
+        )
+    if device.pcie_bytes_per_s is None:
+        raise BadInputError(f"{where}: pcie_bytes_per_s of {device.name} is not known; give it with the device")
+    slowest = max((pair.kind for pair in pairs), key=list(PathKind).index)
+    share_frac = PCIE_SHARE_FRAC[slowest]
+    return Tier(
+        name=name,
+        num_devices=max(sizes),
+        **unequal,
+        link=LinkKind.PCIE,
+        bandwidth_bytes_per_s=share_frac * device.pcie_bytes_per_s,
+        latency_s=PCIE_HOP_S,
+        source=Source.ASSUMED,
+        note=f"{slowest.value} by its topology: {share_frac} of the slot's rate; hop of NCCL tuning.cc, ring, Simple",
+    )
+
+
+def _links_of_gpu(pairs: Sequence[Pair]) -> tuple[int, bool]:
+    """Links that the least connected GPU has to its peers in all, and whether each leads to one peer only."""
+    total: dict[str, int] = {}
+    for pair in pairs:
+        for gpu in pair.pair:
+            total[gpu] = total.get(gpu, 0) + pair.num_links
+    least = min(total.values())
+    if max(total.values()) > MAX_LINKS_OF_GPU:
+        return min(pair.num_links for pair in pairs), False
+    return least, len(pairs) > 1

@@ -1,0 +1,128 @@
+"""The graph of a cluster: islands, sockets, and the same hops of rings as the arithmetic counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from costmodel.collectives.crossings import crossings
+from costmodel.spec import ClusterSpec, LinkKind, Node, NodeGroup, Source, Tier
+from planner.clusters.graph import (
+    cluster_graph,
+    crosses_socket,
+    groups_of_axis,
+    islands,
+    ring_meets,
+    tiers_between,
+)
+from planner.clusters.read import load_cluster
+
+SAMPLES = Path(__file__).parent / "topology"
+
+
+def tier(name: str, num_devices: int, link: LinkKind, units: tuple[int, ...] = ()) -> Tier:
+    return Tier(
+        name=name,
+        num_devices=num_devices,
+        unit_sizes=units,
+        link=link,
+        bandwidth_bytes_per_s=1e9,
+        latency_s=1e-6,
+        source=Source.ASSUMED,
+    )
+
+
+def machines(*sizes: int) -> ClusterSpec:
+    device = load_cluster("h100-sxm", 1).spec.device
+    nodes = tuple(NodeGroup(num_nodes=1, node=Node(device=device, num_devices=size)) for size in sizes)
+    units = sizes if len(set(sizes)) > 1 else ()
+    inside, between = tier("node", max(sizes), LinkKind.NVLINK, units), tier("network", 1024, LinkKind.INFINIBAND)
+    return ClusterSpec(name="machines", nodes=nodes, tiers=(inside, between))
+
+
+def with_topology(tmp_path: Path, name: str, device: str) -> ClusterSpec:
+    text = (SAMPLES / name).read_text(encoding="utf-8")
+    (tmp_path / "topo.txt").write_text(text, encoding="utf-8")
+    rates = "pcie_bytes_per_s: 31 GB/s, peer_link_bytes_per_s: 20 GB/s"
+    file = f"device: {{preset: {device}, {rates}}}\ntopology: topo.txt\nnum_nodes: 1\n"
+    (tmp_path / "c.yaml").write_text(file, encoding="utf-8")
+    return load_cluster(str(tmp_path / "c.yaml"), None).spec
+
+
+def test_ranks_of_one_machine_are_an_island() -> None:
+    assert islands(cluster_graph(machines(4, 3))) == ((0, 1, 2, 3), (4, 5, 6))
+
+
+def test_data_between_machines_meets_both_tiers() -> None:
+    graph = cluster_graph(machines(4, 3))
+    assert [tier.name for tier in tiers_between(graph, 0, 3)] == ["node"]
+    assert [tier.name for tier in tiers_between(graph, 3, 4)] == ["node", "network"]
+
+
+def test_the_order_of_the_axes_decides_what_a_ring_meets() -> None:
+    """Two machines of four: with tp before dp, tensor groups of 4 stay inside and data groups of 2 cross."""
+    graph = cluster_graph(machines(4, 4))
+    inside_first = [ring_meets(graph, group) for group in groups_of_axis((4, 2), 0)]
+    assert [{tier.name: hops for tier, hops in met.items()} for met in inside_first] == [{"node": 3}] * 2
+    across = [ring_meets(graph, group) for group in groups_of_axis((4, 2), 1)]
+    assert [{tier.name: hops for tier, hops in met.items()} for met in across] == [{"network": 1}] * 4
+    # dp before tp: the data groups of two stay inside, the tensor groups of four cross once.
+    tensor = [ring_meets(graph, group) for group in groups_of_axis((2, 4), 1)]
+    assert [{tier.name: hops for tier, hops in met.items()} for met in tensor] == [{"node": 2, "network": 1}] * 2
+
+
+def test_groups_of_an_axis_cover_every_rank_once() -> None:
+    for axis in range(3):
+        groups = list(groups_of_axis((2, 3, 4), axis))
+        assert sorted(rank for group in groups for rank in group) == list(range(24))
+
+
+def test_pairs_that_cross_a_socket(tmp_path: Path) -> None:
+    graph = cluster_graph(with_topology(tmp_path, "4gpu_pxb_pix_sys_acs_hang_tabs.txt", "a100-pcie-80gb"))
+    assert [crosses_socket(graph, 0, other) for other in (1, 2, 3)] == [False, True, True]
+    assert crosses_socket(cluster_graph(machines(4)), 0, 1) is None
+
+
+def test_bridged_pairs_are_islands(tmp_path: Path) -> None:
+    graph = cluster_graph(with_topology(tmp_path, "litgpt_4gpu_nv1_pairs_sys_SYNTHETIC.txt", "a100-pcie-80gb"))
+    assert islands(graph) == ((0, 1), (2, 3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 6), min_size=1, max_size=5),
+    degrees=st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4)),
+)
+# Groups of three ranks, two apart, fill two machines of three, but lie on them as 2 + 1 and as 1 + 2.
+@example(sizes=[3, 3], degrees=(1, 2, 3))
+def test_the_arithmetic_counts_the_hops_of_the_graph(sizes: list[int], degrees: tuple[int, int, int]) -> None:
+    total = degrees[0] * degrees[1] * degrees[2]
+    if sum(sizes) != total:
+        sizes = [*sizes[:-1], sizes[-1] + total - sum(sizes)]
+    if min(sizes) < 1 or max(sizes) > 1023:
+        return
+    spec = machines(*sizes)
+    graph, stride = cluster_graph(spec), 1
+    for axis, degree in enumerate(degrees):
+        if degree > 1:
+            by_graph = {frozenset(_named(ring_meets(graph, group)).items()) for group in groups_of_axis(degrees, axis)}
+            by_arithmetic = {
+                frozenset((crossing.tier.name, crossing.num_hops) for crossing in kind)
+                for kind in crossings(spec, degree, stride)
+            }
+            assert by_graph == by_arithmetic
+        stride *= degree
+
+
+def _named(met: Counter[Tier]) -> dict[str, float]:
+    return {found.name: float(hops) for found, hops in met.items()}
+
+
+@pytest.mark.parametrize("name", ["h100-sxm", "l40s"])
+def test_presets_become_graphs(name: str) -> None:
+    graph = cluster_graph(load_cluster(name, 16).spec)
+    assert sum(kind == "device" for kind, _, _ in graph) == 16
