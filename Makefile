@@ -27,8 +27,9 @@ test-all: $(STAMP)  ## all tests, the slow ones too
 	$(RUN_TESTS)
 
 FUZZ_INPUTS ?= 20000
-fuzz: $(STAMP)  ## mutated configs through the reader; FUZZ_INPUTS=20000, FUZZ_SEED=... repeats a run
+fuzz: $(STAMP)  ## mutated inputs through the readers; FUZZ_INPUTS=20000 for each, FUZZ_SEED=... repeats a run
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --inputs $(FUZZ_INPUTS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.machines --inputs $(FUZZ_INPUTS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 lint: $(STAMP)  ## ruff, ruff format, mypy strict, import-linter
 	$(BIN)/ruff check .

@@ -86,6 +86,7 @@ _RC: dict[Any, object] = {
     "legend.frameon": False,
     "legend.fontsize": 12,
 }
+_NAMESPACE = "http://www.w3.org/2000/svg"
 _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _HEX_COLOUR = re.compile(r"#[0-9a-f]{6}")
@@ -109,6 +110,12 @@ def draw(
             paint(figure, narrow)
             pictures.append(_to_markup(figure, caption, description, f"{anchor}-{'narrow' if narrow else 'wide'}"))
     return Drawing(caption, *pictures)
+
+
+def standalone(picture: Markup) -> str:
+    """A drawing of a page as a file of its own, in its light colours and the fonts of whoever opens it."""
+    root = str(picture).replace("<svg ", f'<svg xmlns="{_NAMESPACE}" font-family="system-ui, sans-serif" ', 1)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{root}\n'
 
 
 def name_rows(axes: Axes, names: list[str], narrow: bool) -> None:
