@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
 
 from costmodel import units
-from costmodel.spec import ClusterSpec, CollectiveTable, Device, Node, NodeTopology
+from costmodel.spec import ClusterSpec, CollectiveTable, Device, Node, NodeTopology, Source
 from planner.cli.console import line, table
 from planner.clusters.node_links import islands
 
@@ -53,8 +53,22 @@ def print_cluster(console: Console, cluster: ClusterSpec) -> None:
     for text in dict.fromkeys(notes):
         if text:
             console.print(line(text, "dim"))
+    for sentence in _tables(cluster):
+        console.print(line(sentence))
+
+
+def _tables(cluster: ClusterSpec) -> Iterator[str]:
+    """Which collectives were measured over how many ranks, here and by others."""
+    by_source: dict[bool, dict[str, set[int]]] = {}
     for found in cluster.tables:
-        console.print(line(f"Measured: {_table_sentence(found)}."))
+        ranks = by_source.setdefault(found.source is Source.MEASURED, {}).setdefault(found.collective.value, set())
+        ranks.add(found.num_ranks or 0)
+    for measured, ops in by_source.items():
+        groups: dict[tuple[int, ...], list[str]] = {}
+        for op, ranks in ops.items():
+            groups.setdefault(tuple(sorted(ranks)), []).append(op)
+        what = "; ".join(f"{', '.join(ops)} over {', '.join(map(str, ranks))} ranks" for ranks, ops in groups.items())
+        yield f"{'Measured' if measured else 'Published'} times of collectives: {what}."
 
 
 def _machine(node: Node) -> str:
