@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from costmodel.errors import BadInputError, MissingError
 from costmodel.spec.shown import shown
 from profiler.tracing.class_defaults import refuse_filled_experts, refuse_filled_sizes
+from profiler.tracing.expert_keys import refuse_dense
 from profiler.tracing.failures import CODE_ERRORS, in_words
 
 MAX_LAYERS = 1000
@@ -72,6 +73,7 @@ def build(config: dict[str, Any], where: str) -> nn.Module:
         except (*CODE_ERRORS, _strict_config_error()) as error:
             raise BadInputError(f"{where}: transformers cannot build {name} from it: {in_words(error)}") from None
         refuse_filled_experts(model, settings, sizes, where)
+        refuse_dense(model, settings, sizes, where)
         return model
 
 

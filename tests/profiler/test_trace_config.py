@@ -254,6 +254,29 @@ def test_sizes_are_never_those_of_another_model(data: dict[str, Any], missing: s
     assert "sizes of the model are never taken from the defaults of" in str(caught.value)
 
 
+HELIUM = config("HeliumForCausalLM", "helium", head_dim=8)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({**HELIUM, "num_local_experts": 8}, "num_local_experts is 8, so this is a mixture of experts, but Helium"),
+        ({**HELIUM, "moe": {"count": 8}}, "moe is .*, so this is a mixture of experts"),
+        ({**HELIUM, "ffn_config": {"n_routed_experts": 8}}, "ffn_config.n_routed_experts is 8"),
+        (config("DogeForCausalLM", "doge", num_experts=8), "num_experts is 8, so this is a mixture of experts"),
+    ],
+)
+def test_a_mixture_of_experts_is_never_sized_as_a_dense_model(data: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInputError, match=said):
+        trace(data)
+
+
+def test_experts_that_a_class_saves_but_does_without_are_none() -> None:
+    doge = config("DogeForCausalLM", "doge")
+    for unused in ({"num_experts": 16384}, {"num_experts": 8, "is_moe": False}):
+        assert trace({**doge, **unused}).params_total == built(doge)
+
+
 def test_a_size_may_stand_under_either_name_that_the_class_knows() -> None:
     renamed = without(XGLM, "d_model", "num_layers") | {"hidden_size": 64, "num_hidden_layers": 3}
     assert trace(renamed).params_total == trace(XGLM).params_total == built(XGLM)
