@@ -33,8 +33,8 @@ def models(as_json: bool) -> None:
     console.print(line(f"Classes that are read from a config.json ({len(listed)}): {', '.join(listed)}.", "dim"))
     console.print(
         line(
-            f"So are the models of these decoders without a head, and those that score sequences, tokens or answers "
-            f"({len(architectures) - len(listed)}), e.g. LlamaForSequenceClassification.",
+            f"So are the classes that transformers has of these without a head, or with one that scores sequences, "
+            f"tokens or answers ({len(architectures) - len(listed)}), e.g. LlamaForSequenceClassification.",
             "dim",
         )
     )

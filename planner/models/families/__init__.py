@@ -78,18 +78,18 @@ def families() -> Iterator[Family]:
     """Every family: those that are listed, then the variants of language models that follow from them."""
     listed = tuple(listed_families())
     yield from listed
-    names = {family.architecture for family in listed}
     for family in listed:
-        yield from (variant for variant in variants(family) if variant.architecture not in names)
+        yield from variants(family)
 
 
 def families_of_class(architecture: str) -> tuple[Family, ...]:
     """The families that read a class: none, one, or one for each model_type that it is used with."""
     for name in MODULES:
-        found = tuple(family for family in _of_module(name) if family.architecture == architecture)
+        every = (known for family in _of_module(name) for known in (family, *variants(family)))
+        found = tuple(family for family in every if family.architecture == architecture)
         if found:
             return found
-    return tuple(family for family in families() if family.architecture == architecture)
+    return ()
 
 
 def _of_module(name: str) -> tuple[Family, ...]:

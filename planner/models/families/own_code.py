@@ -1,7 +1,7 @@
 """Decoders whose class stands beside their checkpoints, of which transformers has none or one under another name.
 
 Shapes are those of the published modeling files (`modeling_internlm2.py`, `modeling_baichuan.py`, ...), whose code is
-never run; published parameter counts hold them.
+never run.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
 """The classes that transformers has beside a language model: its blocks without a head, or with another one.
 
-They follow from the language model's own family, so no file of families lists them.
+Their layers follow from the language model's own family, so no file of families lists them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 from costmodel.spec import Dense, FinalNorm, Head, LayerRun, Part
 from planner.models.config import Config
 from planner.models.families.encoder_parts import labels
+from planner.models.families.variant_names import ANSWERS, BEGINNINGS, HEADLESS, SEQUENCES, TOKENS
 from planner.models.family import Family, One, RunSource
 from planner.models.keys import KindSource, value_of
 
@@ -27,12 +29,19 @@ class Headless:
     """The layers of a language model up to what the projection onto the vocabulary reads."""
 
     layers: tuple[RunSource, ...]
+    mtp: tuple[RunSource, ...] = ()
+    """Layers of multi-token prediction, which need the head that is not there."""
 
     def runs(self, config: Config) -> Iterator[LayerRun]:
         """All layers, with the norm, and the narrowing of OPT-350m, in place of the head."""
         *body, last = (run for source in self.layers for run in source.runs(config))
-        head = last.layer
-        assert isinstance(head, Head)  # as `variants` has made sure
+        # Families of which there are variants end in a head.
+        head = cast(Head, last.layer)
+        if any(run.count for source in self.mtp for run in source.runs(config)):
+            config.assume(
+                f"{config.architecture} has no head, so the layers of multi-token prediction, which end in one, are "
+                "left out."
+            )
         yield from body
         if head.table_width is not None:
             narrowing = Dense(hidden=head.hidden, out=head.table_width, norm=head.norm)
@@ -63,22 +72,24 @@ class Scored:
 
 
 def variants(family: Family) -> Iterator[Family]:
-    """The families of a language model's other classes; none of a family that is no language model.
+    """The families of the other classes that transformers has of a language model; none of any other family.
 
     Rewards and classes are scores without bias, those of tokens have one, and an answer has two ends.
     """
-    base = _base_name(family)
+    base = base_name(family)
     if base is None:
         return
-    body = Headless(family.layers)
-    for name, layers in (
-        ("Model", body),
-        ("ForSequenceClassification", Scored(body, labels(), bias=False)),
-        ("ForTokenClassification", Scored(body, labels(), bias=True)),
-        ("ForQuestionAnswering", Scored(body, 2, bias=True)),
+    body = Headless(family.layers, family.mtp)
+    for end, layers in (
+        (HEADLESS, body),
+        (SEQUENCES, Scored(body, labels(), bias=False)),
+        (TOKENS, Scored(body, labels(), bias=True)),
+        (ANSWERS, Scored(body, 2, bias=True)),
     ):
+        if base not in BEGINNINGS[end]:
+            continue
         yield Family(
-            f"{base}{name}",
+            f"{base}{end}",
             family.model_type,
             (layers,),
             max_seq_len=family.max_seq_len,
@@ -87,7 +98,7 @@ def variants(family: Family) -> Iterator[Family]:
         )
 
 
-def _base_name(family: Family) -> str | None:
+def base_name(family: Family) -> str | None:
     """What the names of the variants begin with; None where there are none."""
     last = family.layers[-1]
     # Encoder-decoders, whose variants are listed with them, end with one layer, and others with all that text_config
