@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 MAX_SHOWN = 60
 """Characters of a value in a message."""
+CONSTANT = re.compile(r'\{"__float__": "(NaN|-?Infinity)"\}')
+"""What stands in data for a word of a file that JSON does not know."""
 
 
 def shown(value: Any) -> str:
@@ -19,7 +22,7 @@ def shown(value: Any) -> str:
     if value is not None and not isinstance(value, dict | list | tuple | int | float):
         return cut(str(value))
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return cut(text if text.isprintable() else json.dumps(value, default=str))
+    return cut(CONSTANT.sub(r"\1", text if text.isprintable() else json.dumps(value, default=str)))
 
 
 def cut(text: str) -> str:

@@ -10,6 +10,10 @@ from costmodel.spec.shown import cut, shown
 
 __all__ = ["Config", "shown", "shown_key"]
 
+STAND_IN = 64
+"""Takes the place of a size that is missing until the config is refused: a number that most others divide or are
+multiples of."""
+
 
 class Config:
     """The keys of one object of a `config.json`. Nested objects share the list of assumptions and know their path."""
@@ -23,6 +27,7 @@ class Config:
         self._assumptions: dict[str, None] = {}
         self._sections: dict[str, Config] = {}
         self._read: set[str] = set()
+        self._missing: dict[str, tuple[str, int, int]] = {}
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -45,6 +50,11 @@ class Config:
         """Whether the value under `key` was asked for."""
         return key in self._read
 
+    @property
+    def sections(self) -> Mapping[str, Config]:
+        """The objects that were read as such, by key."""
+        return self._sections
+
     def _value(self, key: str) -> Any:
         self._read.add(key)
         return self.data.get(key)
@@ -64,18 +74,31 @@ class Config:
                 self.fail(f"{self.place(key)} is {state}; an object with the keys of a model is needed")
             section = Config(value, self.where, self.architecture, f"{self.place(key)}.")
             section._assumptions = self._assumptions
+            section._missing = self._missing
             self._sections[key] = section
         return self._sections[key]
 
     def integer(self, key: str, least: int, most: int) -> int:
-        """The whole number under `key`, which must be there and lie in `least..most`."""
+        """The whole number under `key`, which must be there and lie in `least..most`.
+
+        One that is missing is noted for `refuse_missing`, and some number returned, so that one sentence names all.
+        """
         value = self._value(key)
         if value is None:
-            state = "null" if key in self.data else "missing"
-            self.fail(f"key {self.place(key)} is {state}; a whole number from {least} to {most} is needed")
+            self._missing[self.place(key)] = ("null" if key in self.data else "missing", least, most)
+            return min(max(STAND_IN, least), most)
         if type(value) is not int or not least <= value <= most:
             self.fail(f"{self.place(key)} is {shown(value)}, but must be a whole number from {least} to {most}")
         return value
+
+    def refuse_missing(self) -> None:
+        """Raise BadInputError with every whole number that was asked for and is not there, if any."""
+        if len(self._missing) == 1:
+            [(place, (state, least, most))] = self._missing.items()
+            self.fail(f"key {place} is {state}; a whole number from {least} to {most} is needed")
+        if self._missing:
+            *others, last = self._missing
+            self.fail(f"keys {', '.join(others)} and {last} are missing or null; a whole number is needed for each")
 
     def boolean(self, key: str) -> bool:
         """The switch under `key`, which must be there."""

@@ -18,6 +18,8 @@ class OtherSchema:
 OTHER_SCHEMAS = (
     OtherSchema("llm-analysis", frozenset({"n_head", "hidden_dim", "num_layers"})),
     OtherSchema("SimuMax", frozenset({"head_num", "layer_num"})),
+    OtherSchema("Diffusers", frozenset({"_class_name", "_diffusers_version"})),
+    OtherSchema("Mistral's params.json", frozenset({"dim", "n_layers", "n_heads", "hidden_dim", "head_dim"})),
     OtherSchema("Meta's params.json", frozenset({"dim", "n_layers", "n_heads"})),
     OtherSchema("Megatron-LM's arguments", frozenset({"num_layers", "hidden_size", "ffn_hidden_size"})),
     OtherSchema("CTranslate2", frozenset({"alignment_heads", "lang_ids"})),

@@ -35,6 +35,8 @@ MAX_PARAMS = 10**15
 """A thousand times the largest models there are; beyond it a size is a mistake."""
 FACTORY = re.compile(r"[\w./\\-]+:[A-Za-z_][\w.]*")
 """`module:factory`: Python that builds a model."""
+CACHED = re.compile(r"models--(?:.+?--)?(?P<name>.+)")
+"""A folder of the Hub's cache."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,8 @@ def load_config(text: str) -> RawConfig:
                 f"model {text}: is a folder without config.json; name a folder that holds one, or the file itself"
             )
     if text and is_there(path, "model config"):
-        name = Path(os.path.realpath(path)).parent.name if path.name == "config.json" else path.stem
         # A file name need not be UTF-8, but the name of a model stands in files that are.
-        name = os.fsencode(name).decode("utf-8", errors="replace") or "model"
+        name = os.fsencode(_name_of(path)).decode("utf-8", errors="replace") or "model"
         return _load(path, f"model config {path}", name)
     names = preset_names()
     close = difflib.get_close_matches(text.rpartition("/")[2].lower(), names, n=3)
@@ -106,17 +107,34 @@ def read_model(data: dict[str, Any], where: str, name: str) -> ModelSpec:
     for sentence in (assumption, *assumptions):
         if sentence:
             config.assume(sentence)
+    try:
+        spec = _spec(config, family, name)
+    except BadInputError:
+        # What is missing stands in for itself until all of it is known, and may have caused the error.
+        config.refuse_missing()
+        raise
+    config.refuse_missing()
+    if spec.params_total > MAX_PARAMS:
+        largest = ", ".join(f"{key} = {value}" for value, key in _largest_numbers(data))
+        config.fail(
+            f"makes a model of {spec.params_total:.1e} parameters, but there is none above {MAX_PARAMS:.0e}; see "
+            f"whether its largest numbers are right: {largest}"
+        )
+    return spec
+
+
+def _spec(config: Config, family: Family, name: str) -> ModelSpec:
     runs, mtp_runs = _runs(family.layers, config), _runs(family.mtp, config)
     for check in family.checks:
         check(config)
     refuse_unread(config, family)
     max_seq_len = family.max_seq_len.read(config, 0)
-    if config.has("quantization_config"):
+    if isinstance(config.data.get("quantization_config"), dict):
         config.assume("quantization_config describes the file; sizes are those of the weights as they are trained.")
     if family.note:
         config.assume(family.note)
     try:
-        spec = ModelSpec(
+        return ModelSpec(
             name=name,
             architecture=family.architecture,
             runs=runs,
@@ -126,13 +144,6 @@ def read_model(data: dict[str, Any], where: str, name: str) -> ModelSpec:
         )
     except ValueError as error:
         config.fail(contradiction(error, {}, config))
-    if spec.params_total > MAX_PARAMS:
-        largest = ", ".join(f"{key} = {value}" for value, key in _largest_numbers(data))
-        config.fail(
-            f"makes a model of {spec.params_total:.1e} parameters, but there is none above {MAX_PARAMS:.0e}; see "
-            f"whether its largest numbers are right: {largest}"
-        )
-    return spec
 
 
 def _largest_numbers(data: Mapping[str, Any], path: str = "") -> list[tuple[int, str]]:
@@ -159,7 +170,7 @@ def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
         if model_type is None:
             raise BadInputError(
                 f"{where}: has neither architectures nor model_type, so nothing says how its keys are meant; add "
-                'the class it is for, e.g. "architectures": ["LlamaForCausalLM"]'
+                "the name of its class as a list under architectures, as transformers writes it"
             )
         for family in families():
             if family.model_type == model_type:
@@ -174,20 +185,34 @@ def family_of(data: dict[str, Any], where: str) -> tuple[Family, str]:
             'class, e.g. ["LlamaForCausalLM"]'
         )
     rows = families_of_class(architectures[0])
+    several = f"Read as {architectures[0]}, the first of the classes it names." if len(architectures) > 1 else ""
     for family in rows:
         if model_type in (None, family.model_type):
-            return family, ""
+            return family, several
     if rows:
         kind = shown(model_type)
         return rows[0], f"Read as {rows[0].architecture}, the class it names, although model_type is {kind}."
+    # Classes that are written alike may be of other models: only those of the same model_type would do.
+    known = [family.architecture for family in families() if model_type in (None, family.model_type)]
     raise UnknownArchitectureError(
-        f"{where}: architecture {shown(architectures[0])} is not known"
-        + _similar(architectures[0], [family.architecture for family in families()])
+        f"{where}: architecture {shown(architectures[0])} is not known" + _similar(architectures[0], known)
     )
 
 
 def _runs(sources: Iterable[RunSource], config: Config) -> tuple[LayerRun, ...]:
     return tuple(run for source in sources for run in source.runs(config))
+
+
+def _name_of(path: Path) -> str:
+    """What a config file calls its model: itself, or for `config.json` its folder, or what the Hub's cache holds there.
+
+    In the cache `models--ORG--NAME/snapshots/REVISION/config.json` is a link to a file that is named by its hash.
+    """
+    if path.name != "config.json":
+        return path.stem
+    folder = Path(os.path.abspath(path)).parent
+    cached = CACHED.fullmatch(folder.parent.parent.name) if folder.parent.name == "snapshots" else None
+    return cached["name"] if cached else folder.name
 
 
 def _load(path: Path, where: str, name: str) -> RawConfig:

@@ -1,22 +1,98 @@
 """Keys that a class does not read, and that say its model is another one: refused, rather than passed over.
 
-A mixture of experts is never read as a dense model, nor a part of a model as the whole of it.
+A mixture of experts is never read as a dense model, a state-space model never as a transformer, nor a part of a model
+as the whole of it; wherever in the config that stands, and whether a key says it or a value.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from costmodel.spec import Moe
+from costmodel.spec import (
+    GatedDeltaNet,
+    KimiDeltaAttention,
+    LatentAttention,
+    LightningAttention,
+    Mamba,
+    Mamba2,
+    Moe,
+)
 from planner.models.config import Config, shown, shown_key
 from planner.models.family import Family
 from planner.models.keys import KindSource
 
-EXPERTS = re.compile(r"expert|(?:^|_)moe(?:_|$)", re.IGNORECASE)
-"""Keys that say mixture of experts, whatever the class is called."""
+
+@dataclass(frozen=True)
+class Mark:
+    """What gives away layers of some kinds, whatever the class is called."""
+
+    key: re.Pattern[str]
+    """Of keys whose value is not off."""
+    word: re.Pattern[str]
+    """Of `key=text`, for a text that stands under a key, alone or in a list."""
+    kinds: tuple[type, ...]
+    """Classes that have one of these may bear the mark."""
+    says: str
+    lacks: str
+
+    def bears(self, key: str, value: Any) -> bool:
+        """Whether `key` or a text in `value` gives the layers away."""
+        # A list under a telling key counts them per block: which it is, its entries say.
+        texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and self.word.fullmatch(f"{key}={text}") for text in texts):
+            return True
+        return self.key.search(key.replace("-", "_")) is not None and not _is_off(value)
+
+
+MARKS = (
+    Mark(
+        re.compile(r"expert|(?:^|_)(?:moe|router)(?:_|$)", re.IGNORECASE),
+        re.compile(r".*=(?:sparse_)?(?:moe|experts?|mixture_of_experts)(?:_mlp)?|.*(?:mlp|ffn|forward).*=sparse", re.I),
+        (Moe,),
+        "this is a mixture of experts",
+        "is dense",
+    ),
+    Mark(
+        re.compile(r"^(?:mamba2?|ssm|rwkv\d?|time_mix|n_mamba)_|^(?:layers_block_type|rescale_every)$"),
+        re.compile(r".*=(?:mamba2?|ssm|rwkv\d?|recurrent)"),
+        (Mamba, Mamba2, GatedDeltaNet),
+        "this model has state-space layers",
+        "has none",
+    ),
+    Mark(
+        re.compile(r"^linear_(?:attn|attention|key|value|conv|num)(?:_|$)|^lightning_"),
+        re.compile(r".*=(?:linear_attention|lightning_attention|gated_delta_net|kda)"),
+        (GatedDeltaNet, KimiDeltaAttention, LightningAttention, Mamba2),
+        "this model has linear attention",
+        "has none",
+    ),
+    Mark(
+        re.compile(r"^(?:kv_lora_rank|qk_nope_head_dim|qk_rope_head_dim)$"),
+        re.compile(r".*=latent_attention"),
+        (LatentAttention,),
+        "this model has latent attention",
+        "has none",
+    ),
+    Mark(
+        re.compile(r"^(?:conv_L_cache|full_attn_idxs)$"),
+        re.compile(r"layer_types=(?:conv|short_conv)"),
+        (),
+        "some of its blocks are convolutions",
+        "has none",
+    ),
+    Mark(
+        re.compile(r"^(?:parallel_attn_mlp_res|position_encoding_2d|relative_attention|pos_att_type)$"),
+        re.compile(r"position_embedding_type=(?:rotary|alibi|relative_key(?:_query)?)"),
+        (),
+        "its blocks are made otherwise",
+        "does not read it",
+    ),
+)
+NAMES = ("architectures", "model_type", "auto_map", "id2label", "label2id", "quantization_config")
+"""Keys under which names stand, of classes, labels or modules, and not what the model is made of."""
 NESTED = re.compile(r"(?:text|vision|audio|llm|language|encoder|decoder|ffn|attn|thinker|talker)_config")
 """Keys of objects that hold part of a model."""
 OTHER_BLOCKS = ("per_layer_config", "block_configs", "pruned_heads")
@@ -27,16 +103,18 @@ PER_BLOCK = ("layer_types", "mlp_layer_types")
 
 def refuse_unread(config: Config, family: Family) -> None:
     """Raise BadInputError for a key of `config` that `family` has not read, but that makes the model another one."""
-    knows_experts = _mentions_experts(family.layers)
+    marks = [mark for mark in MARKS if not _mentions(family.layers, mark.kinds)]
+    for place, key, value in _unread(config):
+        for mark in marks:
+            if mark.bears(key, value):
+                config.fail(
+                    f"{place} is {shown(value)}, so {mark.says}, but {family.architecture} {mark.lacks}; name the "
+                    "class that it is for"
+                )
     for key, value in config.data.items():
-        if config.was_read(key) or value in (None, 0, 1, "", [], {}):
+        if config.was_read(key) or _is_off(value):
             continue
         place = config.place(shown_key(key))
-        if EXPERTS.search(key) and not knows_experts:
-            config.fail(
-                f"{place} is {shown(value)}, so this is a mixture of experts, but {family.architecture} is dense; name "
-                "the class that it is for"
-            )
         if NESTED.fullmatch(key) and isinstance(value, dict):
             config.fail(
                 f"{place} holds part of a model, but {family.architecture} does not read it; name the class that it is "
@@ -56,14 +134,38 @@ def refuse_unread(config: Config, family: Family) -> None:
             )
 
 
-def _mentions_experts(source: Any) -> bool:
-    """Whether the data of a family holds a mixture of experts, in any of its cases."""
+def _unread(config: Config) -> Iterator[tuple[str, str, Any]]:
+    """Path, key and value of all that was not read, at any depth."""
+    for key, value in config.data.items():
+        if key in config.sections:
+            yield from _unread(config.sections[key])
+        elif not config.was_read(key):
+            yield from _within(config.place(shown_key(key)), key, value)
+
+
+def _within(place: str, key: str, value: Any) -> Iterator[tuple[str, str, Any]]:
+    if key in NAMES or key.startswith("_"):
+        return
+    yield place, key, value
+    for number, item in enumerate(value if isinstance(value, list) else [value]):
+        path = f"{place}[{number}]" if isinstance(value, list) else place
+        for inner, held in item.items() if isinstance(item, dict) else ():
+            yield from _within(f"{path}.{shown_key(inner)}", inner, held)
+
+
+def _is_off(value: Any) -> bool:
+    """Whether a value says that there is nothing of the kind; a single expert is a dense network."""
+    return value is None or value is False or value in ("", [], {}) or (type(value) in (int, float) and value in (0, 1))
+
+
+def _mentions(source: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether the data of a family holds one of `kinds`, in any of its cases."""
     if isinstance(source, KindSource):
-        return issubclass(source.kind, Moe) or _mentions_experts(source.fields)
+        return issubclass(source.kind, kinds) or _mentions(source.fields, kinds)
     if isinstance(source, Mapping):
-        return any(_mentions_experts(value) for value in source.values())
+        return any(_mentions(value, kinds) for value in source.values())
     if isinstance(source, Iterable) and not isinstance(source, str):
-        return any(_mentions_experts(item) for item in source)
+        return any(_mentions(item, kinds) for item in source)
     if is_dataclass(source) and not isinstance(source, type):
-        return any(_mentions_experts(getattr(source, field.name)) for field in fields(source))
+        return any(_mentions(getattr(source, field.name), kinds) for field in fields(source))
     return False

@@ -157,6 +157,58 @@ def test_files_and_folders(tmp_path: Path) -> None:
     assert len(by_folder.sha256) == 64
 
 
+def test_a_model_in_the_cache_of_the_hub_is_called_as_there(tmp_path: Path) -> None:
+    # Its files are links to blobs that are named by their hashes.
+    blob = tmp_path / "models--org--my--model" / "blobs" / "0a1b"
+    link = tmp_path / "models--org--my--model" / "snapshots" / "f00" / "config.json"
+    for path in (blob, link):
+        path.parent.mkdir(parents=True)
+    blob.write_text(json.dumps(config()))
+    link.symlink_to(blob)
+    assert load_model(str(link)).spec.name == load_model(str(link.parent)).spec.name == "my--model"
+
+
+def test_a_linked_folder_has_the_name_that_the_user_gave(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "config.json").write_text(json.dumps(config()))
+    (tmp_path / "mine").symlink_to(tmp_path / "real")
+    assert load_model(str(tmp_path / "mine")).spec.name == "mine"
+
+
+def test_all_missing_sizes_are_named_at_once() -> None:
+    with pytest.raises(BadInputError) as caught:
+        read(hidden_size=..., num_hidden_layers=None, vocab_size=...)
+    words = "keys vocab_size, hidden_size and num_hidden_layers are missing or null; a whole number is needed for each"
+    assert words in str(caught.value)
+
+
+def test_the_first_of_several_classes_is_said_to_be_taken() -> None:
+    spec = read(architectures=["LlamaForCausalLM", "MistralForCausalLM"])
+    assert "Read as LlamaForCausalLM, the first of the classes it names." in spec.assumptions
+
+
+@pytest.mark.parametrize(
+    ("model_type", "offers"), [("llama", True), (None, True), ("deberta-v2", False), ("mistral", False)]
+)
+def test_only_classes_of_the_same_model_type_are_offered(model_type: str | None, offers: bool) -> None:
+    with pytest.raises(BadInputError) as caught:
+        read(architectures=["LlamaForCausalLN"], model_type=model_type)
+    assert ("LlamaForCausalLM" in str(caught.value)) is offers
+
+
+@pytest.mark.parametrize(
+    ("keys", "title"),
+    [
+        (("_class_name", "_diffusers_version", "sample_size"), "Diffusers"),
+        (("dim", "n_layers", "head_dim", "hidden_dim", "n_heads", "n_kv_heads"), "Mistral's params.json"),
+        (("dim", "n_layers", "n_heads", "multiple_of"), "Meta's params.json"),
+    ],
+)
+def test_a_file_of_another_tool_is_recognised(keys: tuple[str, ...], title: str) -> None:
+    with pytest.raises(BadInputError, match=f"is not a Hugging Face config; its keys are those of {title};"):
+        read_model(dict.fromkeys(keys, 8), "here", "foreign")
+
+
 def test_a_folder_whose_name_is_not_utf_8(tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xffmodel"))
     folder.mkdir()
@@ -187,7 +239,7 @@ def test_names_that_lead_nowhere(text: str, named: str) -> None:
     [
         (b"", "not valid JSON"),
         (b'{"hidden_size": 64', "not valid JSON at line 1"),
-        (b'{"model_type": "llama", "vocab_size": NaN}', 'vocab_size is {"__float__": "NaN"}, but must be'),
+        (b'{"model_type": "llama", "vocab_size": NaN}', "vocab_size is NaN, but must be"),
         (b'{"hidden_size": 1, "hidden_size": 2}', "stands twice"),
         (b"[1, 2]", "JSON object"),
         (b"\xff\xfe\x00", "UTF-8"),

@@ -81,11 +81,8 @@ def test_to_build_a_model_leaves_its_config_as_it_was() -> None:
         ("rms_norm_eps", "1e-6", "rms_norm_eps is '1e-6', but must be a number"),
         ("rms_norm_eps", True, "rms_norm_eps is true, but must be a number"),
         ("initializer_range", -0.02, "initializer_range is -0.02, but must be a number from 0 to 1"),
-        ("attention_dropout", 2, "attention_dropout is 2, but must be a number from 0 to 1"),
         ("layer_types", "full", "layer_types is 'full', but must be a list with 2 entries (num_hidden_layers)"),
         ("layer_types", ["full_attention", "x"], "layer_types[1] is 'x', but must be one of full_attention, sliding"),
-        ("pad_token_id", 256, "pad_token_id is 256, but must be null or a whole number from -256 to 255"),
-        ("pad_token_id", "<pad>", "pad_token_id is '<pad>', but must be null or a whole number"),
         ("tie_word_embeddings", "no", "tie_word_embeddings is 'no', but must be true or false"),
         ("hidden_act", "swiglu", "hidden_act is 'swiglu', but must be one of silu"),
         ("rope_theta", -1, "rope_theta is -1, but must be a number above 0"),
@@ -95,6 +92,16 @@ def test_values_that_cannot_be_trained_with_are_named(architecture: str, key: st
     with pytest.raises(BadInputError) as raised:
         read_model(config_of(architecture, **{key: value}), "here", "tiny")
     assert sentence in str(raised.value)
+
+
+@pytest.mark.parametrize("architecture", CLASSES)
+def test_what_training_passes_over_is_not_refused_but_said(architecture: str) -> None:
+    unused = {"attention_dropout": 2, "pad_token_id": "<pad>", "torch_dtype": "float99", "quantization_config": 3}
+    config = config_of(architecture, **unused)
+    spec = read_model(config, "here", "tiny")
+    assert "attention_dropout is 2, but training here drops nothing; it is passed over." in spec.assumptions
+    # An embedding, two blocks and a head.
+    assert HFCausalLM(config).num_layers == 4
 
 
 def test_heads_that_do_not_divide_the_width_of_llama() -> None:

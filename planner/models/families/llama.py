@@ -12,7 +12,6 @@ from planner.models.families.parts import (
     HIDDEN,
     LAYERS,
     UNTIED,
-    VOCAB,
     attention,
     biased,
     block,
@@ -63,14 +62,11 @@ def knows_windows(config: Config) -> None:
             size.read(config, 0)
 
 
-def pads_within_vocabulary(config: Config) -> None:
-    """The token of padding has a row in the table of embeddings, counted from its end where it is negative."""
-    token, vocab = config.data.get("pad_token_id"), VOCAB.read(config, 0)
-    if token is not None and (type(token) is not int or not -vocab <= token < vocab):
-        config.fail(
-            f"{config.place('pad_token_id')} is {shown(token)}, but must be null or a whole number from {-vocab} to "
-            f"{vocab - 1}, a row of the {vocab} that vocab_size gives"
-        )
+def drops_nothing(config: Config) -> None:
+    """Dropout of attention is neither priced nor run, whatever its value."""
+    dropout = config.data.get("attention_dropout")
+    if dropout not in (None, 0):
+        config.assume(f"attention_dropout is {shown(dropout)}, but training here drops nothing; it is passed over.")
 
 
 def splits_width(config: Config) -> None:
@@ -88,10 +84,9 @@ CHECKS = (
     Activation(),
     knows_blocks,
     knows_windows,
-    pads_within_vocabulary,
+    drops_nothing,
     Number("rms_norm_eps", 1e-12, 1.0),
     Number("initializer_range", 0.0, 1.0),
-    Number("attention_dropout", 0.0, 1.0),
 )
 """What the classes that are trained here ask for."""
 
