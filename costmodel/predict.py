@@ -153,7 +153,7 @@ def predict_priced(setting: Setting, plan: Plan, prices: Sequence[LayerPrice]) -
         memory_limit_bytes=device.memory_limit_bytes,
         verdict=verdict(low_bytes, high_bytes, device.memory_limit_bytes),
         source=Source.worst(*(term.source for term in terms if term.time_s > 0.01 * step_time_s)),
-        interval_note=uncertainty.note(setting.profile),
+        interval_note=uncertainty.note({term.source for term in terms if term.time_s > 0}, setting.profile),
     )
 
 

@@ -19,7 +19,7 @@ found, and what they cover of a source that took no part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from costmodel.spec import Profile, Source
 
@@ -57,17 +57,26 @@ def time_frac(shares: Iterable[tuple[float, Source]], profile: Profile | None = 
     return sum(time_s * fracs[source] for time_s, source in shares) / total_s
 
 
-def note(profile: Profile | None) -> str:
-    """What the bounds rest on, in a sentence."""
+_WORDS = {
+    Source.MEASURED: "where measured",
+    Source.FITTED: "where scaled from measurements",
+    Source.ANALYTIC: "where computed from published figures",
+    Source.ASSUMED: "where assumed",
+}
+
+
+def note(sources: Collection[Source], profile: Profile | None) -> str:
+    """What the bounds rest on, in a sentence; `sources` are those of the shares of the time that there are."""
     fracs = time_fracs(profile)
-    varied = ""
-    if fracs[Source.MEASURED] > TIME_FRAC[Source.MEASURED]:
-        varied = " (as far as the profile's own repeated times lie apart)"
+    widths = []
+    for source in (source for source in _WORDS if source in sources):
+        varied = fracs[source] > TIME_FRAC[source]
+        reason = " (as far as the profile's own repeated times lie apart)" if varied else ""
+        widths.append(f"{fracs[source]:.0%} {_WORDS[source]}{reason}")
+    apart = ", other than the assumed one," if Source.ASSUMED in sources else ""
     return (
-        f"Each share of the time may be off by {fracs[Source.MEASURED]:.0%} where measured{varied}, "
-        f"{fracs[Source.FITTED]:.0%} where scaled from measurements, {fracs[Source.ANALYTIC]:.0%} where computed "
-        f"from published figures, {fracs[Source.ASSUMED]:.0%} where assumed, and memory by {MEMORY_FRAC:.0%}; the "
-        f"widths, other than the assumed one, hold {COVERED_FRAC:.0%} of the runs they were taken from."
+        f"Each share of the time may be off by {', '.join(widths)}, and memory by {MEMORY_FRAC:.0%}; the widths{apart} "
+        f"hold {COVERED_FRAC:.0%} of the runs they were taken from."
     )
 
 

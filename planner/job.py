@@ -18,6 +18,9 @@ from costmodel.spec import (
     Workload,
 )
 
+ONLY_ONE = {"cp": 1, "ep": 1, "vpp": 1, "optimizer": "adamw", "method": "pretrain"}
+"""Flags with a single value in this version, so that nothing was chosen where they are left out."""
+
 
 def no_other_size(num_gpus: int) -> ClusterSpec | None:  # noqa: ARG001
     """For a cluster whose size cannot change."""
@@ -45,10 +48,11 @@ class Job:
 
     @property
     def first_line(self) -> tuple[str, ...]:
-        """Sentences for the first line of the answer: the defaults, then the assumptions."""
-        if not self.defaults:
+        """Sentences for the first line of the answer: the defaults that could be other ones, then the assumptions."""
+        chosen = {name: value for name, value in self.defaults.items() if name not in ONLY_ONE}
+        if not chosen:
             return self.assumptions
-        flags = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.defaults.items())
+        flags = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in chosen.items())
         return (f"Defaults: {flags}.", *self.assumptions)
 
 

@@ -91,15 +91,24 @@ def batch_line(plan_file: PlanFile) -> str:
     )
 
 
-def proof(certificate: Certificate | None) -> str:
-    """What is proven about the plan, or that nothing is."""
+def tight(prediction: Prediction) -> str:
+    """What TIGHT means for this plan, as the end of a sentence."""
+    interval = units.format_bytes_range(prediction.peak_memory_low_bytes, prediction.peak_memory_high_bytes)
+    limit = units.format_bytes(prediction.memory_limit_bytes)
+    return f"TIGHT: the limit of {limit} lies within the interval of its peak, {interval}, so it may run out of memory"
+
+
+def proof(certificate: Certificate | None, verdict: Verdict) -> str:
+    """What is proven about the plan of this `verdict`, or that nothing is."""
     if certificate is None:
         return "This layout was given, not searched for: nothing is claimed about how near it is to the best one."
+    # With --allow-tight the best plan may be a TIGHT one.
+    which = "that FITS" if verdict is Verdict.FITS else "that FITS or is TIGHT"
     bound, gap = units.format_seconds(certificate.lower_bound_s), units.format_frac(certificate.gap_frac)
     if certificate.gap_frac < ROUNDING_FRAC:
-        claim = f"Proven the best plan for this cost model: no plan of the space takes less than {bound}."
+        claim = f"Proven the best plan {which} for this cost model: none takes less than {bound}."
     else:
-        claim = f"Proven within {gap} of the best plan for this cost model: none takes less than {bound}."
+        claim = f"Proven within {gap} of the best plan {which} for this cost model: none takes less than {bound}."
     if certificate.restrictions:
         inside = units.format_frac(certificate.gap_in_space_frac)
         claim += f" Within the restrictions ({'; '.join(certificate.restrictions)}) the gap is {inside}."

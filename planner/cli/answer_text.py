@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from costmodel import units
-from costmodel.spec import Baseline, Infeasible, Plan, PlanFile
+from costmodel.spec import Baseline, Infeasible, Plan, PlanFile, Verdict
 from planner.cli.console import STYLES, line, print_assumptions, table
 from planner.frameworks import registry
 from planner.job import Answer
@@ -39,9 +39,11 @@ def print_plan_file(console: Console, file: PlanFile) -> None:
             f"{prediction.peak_stage}; {units.format_frac(prediction.bubble_frac)} of the step waits for the pipeline."
         )
     )
+    if prediction.verdict is Verdict.TIGHT:
+        console.print(line(f"{sentences.tight(prediction)}.", STYLES[prediction.verdict.value]))
     console.print(line(f"Interval: {prediction.interval_note}", "dim"))
     if file.certificate is not None:
-        console.print(line(sentences.proof(file.certificate)))
+        console.print(line(sentences.proof(file.certificate, prediction.verdict)))
     for sensitivity in file.sensitivities:
         changed = units.format_seconds(sensitivity.step_time_s)
         question = sentences.capitalised(sensitivity.input)
@@ -97,8 +99,12 @@ def _baseline_sentence(baseline: Baseline, file: PlanFile) -> str:
         reason = f": {baseline.infeasible.sentence}" if baseline.infeasible is not None else ""
         return f"Rule of thumb ({baseline.name}) gives no plan{reason}"
     ratio = sentences.ratio(baseline.prediction.step_time_s, file.prediction.step_time_s)
+    verdict = baseline.prediction.verdict
+    judged = sentences.VERDICT_WORDS[verdict]
+    if verdict is Verdict.TIGHT:
+        judged = f"{sentences.tight(baseline.prediction)}; solve takes such plans only with --allow-tight"
     return (
         f"Rule of thumb ({baseline.name}): {sentences.layout_short(baseline.plan)}, "
         f"{units.format_seconds(baseline.prediction.step_time_s)} per step ({ratio} of this plan), "
-        f"{sentences.VERDICT_WORDS[baseline.prediction.verdict]}."
+        f"{judged}."
     )

@@ -22,7 +22,7 @@ from planner.cli.device import check_ranks, default_ranks, find_device
 from planner.cli.profiling import ProfileChoices, choose, measure_here
 from planner.cli.question import WorkloadFlags, build_job
 from planner.cli.report import is_report
-from planner.cli.summaries import measurement_object, memory_sentence, step_sentence
+from planner.cli.summaries import measurement_object, memory_sentence, noise_sentences, step_sentence
 from planner.cli.training import train
 from planner.documents import check_document_writable, write_document
 from planner.files import check_writable, write_text
@@ -118,6 +118,8 @@ def print_demonstration(console: Console, result: Demonstration, files: Files) -
     losses = result.measurement.losses
     console.print(line(f"Trained {len(losses)} steps on this machine: loss {losses[0]:.3f} -> {losses[-1]:.3f}."))
     console.print(line(step_sentence(result.measurement), "bold"))
+    for sentence in noise_sentences(result.measurement, result.profile):
+        console.print(line(sentence))
     console.print(line(memory_sentence(result.measurement)))
     console.print(
         line(

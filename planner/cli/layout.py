@@ -6,12 +6,9 @@ from typing import Any
 
 from costmodel.errors import BadInputError
 from costmodel.spec import Recompute, Schedule
-from planner.job import Layout
+from planner.job import ONLY_ONE, Layout
 
 MAX_DEGREE = 1_000_000
-
-ONLY_ONE = ("cp", "ep", "vpp")
-"""Degrees whose only value in this version is 1."""
 
 CHOICES = {
     "schedule": tuple(schedule.value for schedule in Schedule),
@@ -35,8 +32,8 @@ def read_layout(flags: dict[str, Any]) -> Layout:
                 raise BadInputError(f"{flag} is {value}, but must be 0, 1, 2 or 3")
         elif not 1 <= value <= MAX_DEGREE:
             raise BadInputError(f"{flag} is {value}, but must be a whole number from 1 to {MAX_DEGREE}")
-        elif name in ONLY_ONE and value != 1:
-            raise BadInputError(unsupported(flag, value, (1,)))
+        elif value != ONLY_ONE.get(name, value):
+            raise BadInputError(unsupported(flag, value, (ONLY_ONE[name],)))
     if "schedule" in given:
         given["schedule"] = Schedule(given["schedule"])
     return Layout(**given)

@@ -20,7 +20,7 @@ from planner.documents import read_profile
 from planner.files import sha256_of
 from planner.frameworks import registry
 from planner.frameworks.framework import Framework
-from planner.job import Job
+from planner.job import ONLY_ONE, Job
 from planner.models.read import read_model
 
 DEFAULT_PROFILE = Path("profile.json")
@@ -78,6 +78,7 @@ def build_job(
             *cautions(spec),
             *_left_out(target, spec),
             *_unsaid(target, hf_config, spec, job_workload),
+            *(_without_bf16(machine.cluster, target, job_workload) if "precision" in defaults else ()),
         ),
         defaults=defaults,
         input_hashes=machine.hashes | model_hash,
@@ -174,9 +175,9 @@ def _model(
 def _workload(
     gpus: int, seq_len: int, machine: _Machine, flags: WorkloadFlags, framework: Framework
 ) -> tuple[Workload, dict[str, int | str]]:
-    for flag, value, valid in (("--optimizer", flags.optimizer, "adamw"), ("--method", flags.method, "pretrain")):
-        if value not in (None, valid):
-            raise BadInputError(unsupported(flag, value, (valid,)))
+    for flag, value in (("optimizer", flags.optimizer), ("method", flags.method)):
+        if value not in (None, ONLY_ONE[flag]):
+            raise BadInputError(unsupported(f"--{flag}", value, (ONLY_ONE[flag],)))
     global_batch = SEQUENCES_PER_GPU * gpus if flags.global_batch is None else flags.global_batch
     precision = check_precision(flags.precision or _default_precision(machine, framework), machine.cluster, framework)
     if not 1 <= global_batch <= MAX_GLOBAL_BATCH:
@@ -214,6 +215,17 @@ def check_precision(precision: str, cluster: ClusterSpec, framework: Framework) 
 
 def _offers_fp16(precision: str, cluster: ClusterSpec) -> bool:
     return precision == Precision.BF16.value and Precision.FP16 in cluster.device.peak_flop_per_s
+
+
+def _without_bf16(cluster: ClusterSpec, framework: Framework, workload: Workload) -> tuple[str, ...]:
+    """Why another precision than bf16 was taken where the device has none, and who trains in fp16."""
+    if Precision.BF16 in cluster.device.peak_flop_per_s:
+        return ()
+    said = f"{cluster.device.name} does not compute in bf16, so {workload.precision.value} is taken"
+    if Precision.FP16 in cluster.device.peak_flop_per_s and Precision.FP16 not in framework.precisions:
+        trainers = " or ".join(registry.with_precision(Precision.FP16))
+        said += f"; fp16, which it computes in, is what --framework {trainers} trains in, with loss scaling"
+    return (f"{said}.",)
 
 
 def _default_seq_len(model: ModelSpec, profile: Profile | None) -> int:

@@ -38,7 +38,8 @@ def run(
     """
     from costmodel.spec import Measurement
     from planner.cli.console import line, out, print_json, progress
-    from planner.cli.summaries import measurement_object, print_measurement
+    from planner.cli.loading import refuse_to_train
+    from planner.cli.summaries import measurement_object, noise_sentences, print_measurement
     from planner.cli.training import is_reporting_rank, said_once, train
     from planner.documents import check_document_writable, read_plan_file, write_document
     from planner.files import refuse_same_file
@@ -48,8 +49,9 @@ def run(
         refuse_same_file(output, plan)
 
     with said_once(), progress(shown=is_reporting_rank() and not as_json) as on_progress:
+        plan_file = read_plan_file(plan)
         measured = train(
-            read_plan_file(plan),
+            plan_file,
             data,
             steps=steps,
             seed=seed,
@@ -66,4 +68,6 @@ def run(
         return
     console = out()
     print_measurement(console, measured)
+    for sentence in noise_sentences(measured, plan_file.profile):
+        console.print(line(sentence))
     console.print(line(f"Written to {output}. Next: `planner report {plan}`."), soft_wrap=True)

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from costmodel import units
 from costmodel.spec import Measurement, Profile
+from costmodel.uncertainty import LOCAL_TIME_FRAC
 from planner.cli.cluster_summary import print_cluster
 from planner.cli.console import line, table
 
@@ -91,6 +92,17 @@ def step_sentence(measurement: Measurement) -> str:
         f"Measured {units.format_seconds(measurement.step_time_median_s)} per step (median after warm-up), "
         f"predicted {units.format_seconds(measurement.predicted_step_time_s)}: the measured time {place} "
         f"the interval {units.format_seconds_range(low_s, high_s)}."
+    )
+
+
+def noise_sentences(measurement: Measurement, profile: Profile | None) -> tuple[str, ...]:
+    """What may be the reason of a time outside the interval: repeated times as far apart as the interval is wide."""
+    if measurement.within_interval or profile is None or profile.variation_frac < LOCAL_TIME_FRAC:
+        return ()
+    varied = units.format_frac(profile.variation_frac)
+    return (
+        f"Repeated times varied by {varied} while this machine was profiled, so noise may be the reason: profile again "
+        "when the machine is idle, then solve and run.",
     )
 
 

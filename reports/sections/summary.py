@@ -29,7 +29,7 @@ def build(answer: Answer) -> Section:
         paragraphs=(
             Paragraph(sentences.headline(plan_file)),
             Paragraph(sentences.batch_line(plan_file)),
-            Paragraph(sentences.proof(plan_file.certificate)),
+            Paragraph(sentences.proof(plan_file.certificate, plan_file.prediction.verdict)),
             Paragraph(trust),
             *(Paragraph(f"Assumed: {text}", Tone.NOTE) for text in assumed),
         ),

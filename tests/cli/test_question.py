@@ -69,9 +69,7 @@ def test_unset_flags_take_defaults_that_are_named_first() -> None:
     assert job.workload.global_batch == 512  # 8 sequences per GPU
     assert job.workload.seq_len == 4096  # llama-3-8b takes 8192
     assert job.workload.precision is Precision.BF16
-    assert job.first_line[0] == (
-        "Defaults: --global-batch 512, --seq-len 4096, --precision bf16, --optimizer adamw, --method pretrain."
-    )
+    assert job.first_line[0] == ("Defaults: --global-batch 512, --seq-len 4096, --precision bf16.")
     assert job.input_hashes.keys() == {"model", "cluster"}
     assert job.stack.name == "native-cuda"
 
@@ -85,6 +83,10 @@ def test_set_flags_are_not_named_as_defaults() -> None:
 
 def test_a_short_model_and_a_device_without_bf16_change_the_defaults() -> None:
     job = ask(model="llama-demo-6m", cluster="v100-sxm-32gb")
+    assert job.assumptions[-1] == (
+        "Tesla V100-SXM2-32GB does not compute in bf16, so fp32 is taken; fp16, which it computes in, is what "
+        "--framework megatron trains in, with loss scaling."
+    )
     assert (job.workload.seq_len, job.workload.precision) == (128, Precision.FP32)
     job = ask(model="llama-demo-6m", cluster="v100-sxm-32gb", framework="megatron")
     assert job.workload.precision is Precision.FP16

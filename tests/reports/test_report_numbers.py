@@ -47,9 +47,9 @@ def test_batch_line_multiplies_out() -> None:
 
 
 def test_proof_names_gap_bound_counts_and_restrictions() -> None:
-    text = sentences.proof(cluster_answer().certificate)
+    text = sentences.proof(cluster_answer().certificate, Verdict.FITS)
     for part in (
-        "within 2.41 %",
+        "within 2.41 % of the best plan that FITS",
         "less than 1.29 s",
         "tensor parallel at most 8",
         "the gap is 0 %",
@@ -65,7 +65,9 @@ def test_a_closed_gap_is_called_optimal_for_the_cost_model() -> None:
     certificate = cluster_answer().certificate
     assert certificate is not None
     for gap_frac in (0.0, 1e-8):
-        assert "Proven the best plan" in sentences.proof(certificate.model_copy(update={"gap_frac": gap_frac}))
+        closed = certificate.model_copy(update={"gap_frac": gap_frac})
+        assert "Proven the best plan that FITS for" in sentences.proof(closed, Verdict.FITS)
+        assert "Proven the best plan that FITS or is TIGHT for" in sentences.proof(closed, Verdict.TIGHT)
 
 
 def test_summary_lists_every_assumption() -> None:
