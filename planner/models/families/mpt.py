@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from costmodel.spec import Embedding, Head, Norm, Part
@@ -29,26 +30,62 @@ def _layers(ffn: Any) -> tuple[RunSource, ...]:
     )
 
 
+USUAL: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
+    ("", "no_bias", (True,)),
+    ("", "norm_type", ("low_precision_layernorm", "layernorm")),
+    ("attn_config", "alibi", (True,)),
+    ("attn_config", "attn_type", ("multihead_attention",)),
+    ("attn_config", "qk_ln", (False, None)),
+    ("attn_config", "prefix_lm", (False, None)),
+    ("attn_config", "rope", (False, None)),
+    ("attn_config", "sliding_window_size", (-1, None)),
+)
+"""Keys that make the model another one, the object that holds them, and the values it is read with; the first is
+that of a missing key."""
+
+
+def _unusual(config: Config) -> Iterator[tuple[str, Any, Any]]:
+    """Keys with other values: the place, the value, and the one that is read."""
+    for section, key, usual in USUAL:
+        place = config.section(section, default={}) if section else config
+        value = place.data.get(key, usual[0])
+        if value not in usual:
+            yield place.place(key), value, usual[0]
+
+
 def _is_of_one_shape(config: Config) -> None:
-    """The class beside the checkpoints knows other attentions, positions and biases, which are not read."""
-    attention = config.section("attn_config", default={})
-    for place, key, usual in (
-        (config, "no_bias", True),
-        (attention, "alibi", True),
-        (attention, "qk_ln", False),
-        (attention, "attn_type", "multihead_attention"),
-    ):
-        # The class's own default is no ALiBi, but the others are the usual ones.
-        value = place.data.get(key, False if key == "alibi" else usual)
-        if value != usual:
-            config.fail(
-                f"{place.place(key)} is {shown(value)}, but {config.architecture} is read with {shown(usual)} only"
-            )
+    """The class beside the checkpoints knows other attentions, positions, norms and biases, which are not read."""
+    if "alibi" not in config.section("attn_config", default={}).data:
+        config.fail(
+            f"attn_config.alibi is missing, which {config.architecture} takes for false, but it is read with true only"
+        )
+    for place, value, usual in _unusual(config):
+        config.fail(f"{place} is {shown(value)}, but {config.architecture} is read with {shown(usual)} only")
+    _says_that_it_clips(config)
+
+
+def _builds_one_shape(config: Config) -> None:
+    """The class of transformers knows these keys too, and builds the same model whatever they say."""
+    for place, value, usual in _unusual(config):
+        config.assume(f"{place} is {shown(value)}, but {config.architecture} builds what {shown(usual)} stands for.")
+    if config.has("expansion_ratio") and config.data["expansion_ratio"] != 4:
+        config.assume(
+            f"expansion_ratio is {shown(config.data['expansion_ratio'])}, but {config.architecture} is four times as "
+            "wide inside all the same."
+        )
+    _says_that_it_clips(config)
+
+
+def _says_that_it_clips(config: Config) -> None:
+    clip = config.section("attn_config", default={}).data.get("clip_qkv")
+    if clip is not None and (type(clip) not in (int, float) or clip < 0):
+        config.fail(f"attn_config.clip_qkv is {shown(clip)}, but must be a number of at least 0, or null")
+    if clip:
+        config.assume("What attn_config.clip_qkv keeps for backward, queries, keys and values once more, is left out.")
 
 
 FAMILIES = (
-    # The class of transformers is four times as wide inside, whatever the config says.
-    Family("MptForCausalLM", "mpt", _layers(Times(4, HIDDEN)), max_seq_len=LENGTH),
+    Family("MptForCausalLM", "mpt", _layers(Times(4, HIDDEN)), max_seq_len=LENGTH, checks=(_builds_one_shape,)),
     Family(
         "MPTForCausalLM",
         "mpt",
