@@ -20,8 +20,8 @@ from profiler.tracing.attention import RecordedAttention, recorded_attention
 from profiler.tracing.class_defaults import filled_in_words
 from profiler.tracing.failures import CODE_ERRORS, in_words, quiet_torch, quiet_transformers
 from profiler.tracing.fake import fake_mode, to_fake
-from profiler.tracing.fit import lengths_within, passes_at_lengths
-from profiler.tracing.layers import has_unclear_experts, layer_runs
+from profiler.tracing.fit import passes_at_lengths
+from profiler.tracing.layers import has_unclear_experts, layer_runs, misfit_in_words
 from profiler.tracing.pieces import Piece, pieces_of
 from profiler.tracing.recorder import MAX_CALLS, NARROW_WINDOW, Recorder, TooManyCallsError
 from profiler.tracing.stacks import stacks
@@ -50,29 +50,31 @@ def trace_config(config: dict[str, Any], where: str, name: str) -> ModelSpec:
         with fake_mode():
             try:
                 to_fake(model)
-                lengths, passes = passes_at_lengths(
+                passes = passes_at_lengths(
                     lambda length, max_calls: _record(model, blocks, attention, length, max_calls),
-                    lengths_within(longest),
+                    longest,
+                    CODE_ERRORS,
                 )
             except CODE_ERRORS as error:
                 raise fail(in_words(error)) from None
             except TooManyCallsError:
                 raise fail(f"it takes more than {MAX_CALLS:,} calls into torch") from None
-    called = {id(part) for stretch in passes[0].stretches for call in stretch for part in call.modules}
+    called = {id(part) for stretch in passes.recorded[0].stretches for call in stretch for part in call.modules}
     idle = [key for key, stack in blocks.items() if any(id(block) not in called for block in stack)]
     if idle:
         raise fail(f"{', '.join(idle)} did not run on token ids alone")
-    try:
-        pieces = pieces_of(model, passes, _encoder(model, passes[0]))
-        return ModelSpec(
-            name=name,
-            architecture=architecture,
-            runs=layer_runs(pieces, lengths, VALUE_BYTES),
-            max_seq_len=longest,
-            assumptions=_assumptions(config, model, pieces),
-        )
-    except ValueError as error:
-        raise fail(in_words(error)) from None
+    if len({recorded.calls for recorded in passes.recorded}) > 1:
+        raise fail("which of its blocks run depends on the length of the sequence")
+    pieces = pieces_of(model, passes.recorded, _encoder(model, passes.recorded[0]))
+    if misfit := misfit_in_words(pieces, passes.lengths):
+        raise fail(misfit)
+    return ModelSpec(
+        name=name,
+        architecture=architecture,
+        runs=layer_runs(pieces, passes.lengths, VALUE_BYTES),
+        max_seq_len=passes.longest or longest,
+        assumptions=_assumptions(config, model, pieces),
+    )
 
 
 def _record(

@@ -1,9 +1,13 @@
-"""From what a layer does at two sequence lengths to what it does at any: a part per token and a part per pair."""
+"""From what a layer does at two sequence lengths to what it does at any: a part per token and a part per pair.
+
+A third length, far from both, tells whether that is so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from profiler.tracing.recorder import MAX_CALLS, TooManyCallsError
 
@@ -11,8 +15,22 @@ Recorded = TypeVar("Recorded")
 
 SHORT, LONG = 256, 512
 """Sequence lengths at which layers are traced: whole chunks of the usual scans."""
-LOOPED = (16, 32)
-"""Lengths for what is written as a loop over tokens, and would take minutes at the others."""
+FAR = (16384, 4096, 1024)
+"""Lengths to compare with, the longest first: a loop over chunks takes too many calls at the longest ones."""
+LOOPED = (16, 32, 64)
+"""Lengths for what is written as a loop over tokens, and would take minutes at the others; the last to compare with."""
+MAX_MISS = 0.01
+"""Share of the work of a model by which what was traced may differ from what the two lengths tell."""
+
+
+@dataclass(frozen=True)
+class Passes(Generic[Recorded]):
+    """What was recorded at each of `lengths`: two that tell the work at any length, and perhaps one to compare with."""
+
+    lengths: tuple[int, ...]
+    recorded: tuple[Recorded, ...]
+    longest: int | None = None
+    """The most tokens that were found to run, where a pass over more of them fails."""
 
 
 def coefficients(short: float, long: float, short_len: int, long_len: int) -> tuple[float, float]:
@@ -29,6 +47,21 @@ def coefficients(short: float, long: float, short_len: int, long_len: int) -> tu
     return a, b
 
 
+def misfit(amounts: Sequence[Sequence[float]], lengths: Sequence[int]) -> tuple[int, float] | None:
+    """The length at which what the first two of `lengths` tell is wrong by more than `MAX_MISS`, and by which share.
+
+    `amounts` holds for each layer what was recorded at each length. None where all is as told.
+    """
+    fits = [coefficients(layer[0], layer[1], lengths[0], lengths[1]) for layer in amounts]
+    for index, length in enumerate(lengths):
+        told = [a * length + b * length**2 for a, b in fits]
+        found = [layer[index] for layer in amounts]
+        wrong = sum(abs(one - other) for one, other in zip(told, found, strict=True))
+        if wrong > MAX_MISS * sum(found):
+            return length, wrong / sum(found) if sum(found) else float("inf")
+    return None
+
+
 def lengths_within(longest: int | None) -> tuple[int, int]:
     """The two lengths to trace at, for a model that takes at most `longest` tokens."""
     if longest is None or longest >= LONG:
@@ -37,16 +70,55 @@ def lengths_within(longest: int | None) -> tuple[int, int]:
 
 
 def passes_at_lengths(
-    record: Callable[[int, int], tuple[Recorded, int]], lengths: tuple[int, int]
-) -> tuple[tuple[int, int], tuple[Recorded, Recorded]]:
-    """What `record` yields at two lengths, and which they are: `lengths`, or `LOOPED` for a loop over tokens.
+    record: Callable[[int, int], tuple[Recorded, int]], longest: int | None, refusals: tuple[type[Exception], ...]
+) -> Passes[Recorded]:
+    """What `record` yields for a model that takes at most `longest` tokens, at `LOOPED` for a loop over tokens.
 
     `record` takes a length and the most calls into torch, and also says how many there were; it raises
-    TooManyCallsError beyond. A loop over tokens is what takes far more calls at `lengths` than at a few tokens.
+    TooManyCallsError beyond, and one of `refusals` where the model does not run. A loop over tokens is what takes far
+    more calls at usual lengths than at a few tokens.
     """
     few, num_calls = record(LOOPED[0], MAX_CALLS)
+    near = lengths_within(longest)
     try:
         most = min(MAX_CALLS, 2 * num_calls + 100)
-        return lengths, (record(lengths[0], most)[0], record(lengths[1], most)[0])
+        passes = Passes(near, (record(near[0], most)[0], record(near[1], most)[0]))
     except TooManyCallsError:
-        return LOOPED, (few, record(LOOPED[1], MAX_CALLS)[0])
+        return Passes(LOOPED, (few, *(record(length, MAX_CALLS)[0] for length in LOOPED[1:])))
+    return _with_far(passes, record, longest, refusals)
+
+
+def _with_far(
+    passes: Passes[Recorded],
+    record: Callable[[int, int], tuple[Recorded, int]],
+    longest: int | None,
+    refusals: tuple[type[Exception], ...],
+) -> Passes[Recorded]:
+    """`passes` with one more, of whole chunks; with a longest length where the model does not run at a far one."""
+    for far in FAR:
+        length = far if longest is None else min(far, longest // LONG * LONG)
+        if length <= LONG:
+            break
+        try:
+            return Passes((*passes.lengths, length), (*passes.recorded, record(length, MAX_CALLS)[0]))
+        except TooManyCallsError:
+            continue
+        except refusals:
+            found = _longest_that_runs(record, LONG, length, refusals)
+            within = _with_far(passes, record, found, refusals)
+            return Passes(within.lengths, within.recorded, found)
+    return passes
+
+
+def _longest_that_runs(
+    record: Callable[[int, int], tuple[Recorded, int]], runs: int, fails: int, refusals: tuple[type[Exception], ...]
+) -> int:
+    caught: tuple[type[Exception], ...] = (TooManyCallsError, *refusals)
+    while fails - runs > 1:
+        middle = (runs + fails) // 2
+        try:
+            record(middle, MAX_CALLS)
+            runs = middle
+        except caught:
+            fails = middle
+    return runs

@@ -12,14 +12,14 @@ from torch import nn
 
 from costmodel.spec import Embedding, Head, Layer, LayerRun, Norm, Part, Traced
 from profiler.tracing.experts import active_params, is_unclear
-from profiler.tracing.fit import coefficients
+from profiler.tracing.fit import coefficients, misfit
 from profiler.tracing.pieces import Piece
 
 MAX_NAMES = 3
 """Classes that the name of a layer lists."""
 
 
-def layer_runs(pieces: Sequence[Piece], lengths: tuple[int, int], value_bytes: int) -> tuple[LayerRun, ...]:
+def layer_runs(pieces: Sequence[Piece], lengths: Sequence[int], value_bytes: int) -> tuple[LayerRun, ...]:
     """The layers of `pieces` in order, equal ones in a row as one run; `value_bytes` is the size of a number in the
     traced passes of `lengths` tokens."""
     embedding = _embedding(pieces[0])
@@ -44,10 +44,29 @@ def has_unclear_experts(pieces: Sequence[Piece]) -> bool:
     return any(is_unclear(piece.modules, piece.works[0]) for piece in pieces)
 
 
-def _traced(piece: Piece, lengths: tuple[int, int], value_bytes: int) -> Traced:
-    short, long = piece.works
-    flop, flop_squared = coefficients(short.flop, long.flop, *lengths)
-    saved, saved_squared = coefficients(short.saved_bytes / value_bytes, long.saved_bytes / value_bytes, *lengths)
+def misfit_in_words(pieces: Sequence[Piece], lengths: Sequence[int]) -> str:
+    """What of the work of `pieces` does not grow with the tokens and their pairs; empty where all of it does."""
+    amounts = {
+        "FLOP": [[work.flop for work in piece.works] for piece in pieces],
+        "saved bytes": [[float(work.saved_bytes) for work in piece.works] for piece in pieces],
+    }
+    for what, recorded in amounts.items():
+        miss = misfit(recorded, lengths)
+        if miss is not None:
+            length, share = miss
+            return (
+                f"its {what} do not grow with the tokens and their pairs: what {lengths[0]} and {lengths[1]} tokens "
+                f"tell is wrong by {share:.0%} at {length:,} tokens"
+            )
+    return ""
+
+
+def _traced(piece: Piece, lengths: Sequence[int], value_bytes: int) -> Traced:
+    short, long = piece.works[:2]
+    flop, flop_squared = coefficients(short.flop, long.flop, lengths[0], lengths[1])
+    saved, saved_squared = coefficients(
+        short.saved_bytes / value_bytes, long.saved_bytes / value_bytes, lengths[0], lengths[1]
+    )
     names = list(dict.fromkeys(type(module).__name__ for module in piece.modules))
     active = active_params(piece.modules, piece.params, short, lengths[0])
     return Traced(
@@ -74,7 +93,7 @@ def _embedding(piece: Piece) -> Embedding | None:
     return Embedding(vocab=table.num_embeddings, hidden=piece.hidden, other_params=rest)
 
 
-def _head(piece: Piece, embedding: Embedding, first: Piece, lengths: tuple[int, int]) -> Head | None:
+def _head(piece: Piece, embedding: Embedding, first: Piece, lengths: Sequence[int]) -> Head | None:
     """The projection onto the vocabulary; None where it is not all that is multiplied there."""
     vocab, hidden = embedding.vocab, embedding.hidden
     flop = tuple(2.0 * length * vocab * hidden for length in lengths)

@@ -14,8 +14,8 @@ from costmodel.spec import ModelSpec, Part
 from profiler.tracing.factory import Factory, users_code
 from profiler.tracing.failures import quiet_torch
 from profiler.tracing.fake import fake_mode, to_fake
-from profiler.tracing.fit import LONG, SHORT, passes_at_lengths
-from profiler.tracing.layers import has_unclear_experts, layer_runs
+from profiler.tracing.fit import passes_at_lengths
+from profiler.tracing.layers import has_unclear_experts, layer_runs, misfit_in_words
 from profiler.tracing.pieces import Params, Piece
 from profiler.tracing.recorder import MAX_CALLS, Recorder, TooManyCallsError, Work
 from profiler.tracing.stacks import Signature, signature
@@ -55,16 +55,24 @@ def trace_factory(factory: Factory) -> ModelSpec:
             return _record(whole, inputs, max_calls, where)
 
         try:
-            lengths, (short, long) = passes_at_lengths(record, (SHORT, LONG))
+            passes = passes_at_lengths(record, None, (BadInputError,))
         except TooManyCallsError:
             raise BadInputError(
                 f"{where}: a forward pass takes more than {MAX_CALLS:,} calls into torch, too many to trace"
             ) from None
     params = Params()
     pieces = [
-        Piece(_part(index, len(modules)), [module], (few[0], many[0]), few[1], params.take(module.parameters()))
-        for index, (module, few, many) in enumerate(zip(modules, short, long, strict=True))
+        Piece(
+            _part(index, len(modules)),
+            [module],
+            tuple(work for work, _ in recorded),
+            recorded[0][1],
+            params.take(module.parameters()),
+        )
+        for index, (module, *recorded) in enumerate(zip(modules, *passes.recorded, strict=True))
     ]
+    if misfit := misfit_in_words(pieces, passes.lengths):
+        raise BadInputError(f"{where}: {misfit}, so its work at other lengths is not known")
     # A head is as wide as what it reads.
     pieces[-1].hidden = pieces[-2].hidden
     said = [
@@ -73,10 +81,15 @@ def trace_factory(factory: Factory) -> ModelSpec:
     ]
     if has_unclear_experts(pieces):
         said.append("How many experts a token meets is not known: all parameters are counted as active.")
+    if passes.longest is None:
+        said.append(f"Sequences longer than {passes.lengths[-1]:,} tokens were not tried.")
+    else:
+        said.append(f"Its pass over more than {passes.longest:,} tokens fails.")
     return ModelSpec(
         name=factory.text,
         architecture=factory.text,
-        runs=layer_runs(pieces, lengths, _value_bytes(whole)),
+        runs=layer_runs(pieces, passes.lengths, _value_bytes(whole)),
+        max_seq_len=passes.longest,
         assumptions=tuple(said),
     )
 

@@ -22,8 +22,8 @@ class Piece:
 
     part: Part
     modules: list[nn.Module]
-    works: tuple[Work, Work]
-    """At the shorter and at the longer sequence."""
+    works: tuple[Work, ...]
+    """At each length that was traced."""
     hidden: int
     params: list[nn.Parameter]
     """Those that no earlier piece has."""
@@ -50,20 +50,20 @@ class Params:
         return fresh
 
 
-def pieces_of(model: nn.Module, passes: tuple[Pass, Pass], encoder: str | None) -> list[Piece]:
+def pieces_of(model: nn.Module, passes: Sequence[Pass], encoder: str | None) -> list[Piece]:
     """Embedding, blocks and head in the order of their work; `encoder` names the stack that is one.
 
-    Both passes went through the same calls.
+    All passes went through the same calls.
     """
-    short, long = passes
     params = Params()
-    before, *between = zip(short.outside, long.outside, strict=True)
+    before, *between = zip(*(recorded.outside for recorded in passes), strict=True)
     pieces = [_outside(Part.EMBEDDING, before, params)]
-    for calls, twins, outside in zip(short.stretches, long.stretches, between, strict=True):
-        for call, twin in zip(calls, twins, strict=True):
+    for stretches, outside in zip(zip(*(recorded.stretches for recorded in passes), strict=True), between, strict=True):
+        for calls in zip(*stretches, strict=True):
+            call = calls[0]
             part = Part.ENCODER if call.stack == encoder else Part.BLOCKS
             own = params.take(weight for module in call.modules for weight in module.parameters())
-            pieces.append(Piece(part, call.modules, (call.work, twin.work), call.hidden, own))
+            pieces.append(Piece(part, call.modules, tuple(one.work for one in calls), call.hidden, own))
         if outside is not between[-1]:
             _add(pieces[-1], outside, params)
     pieces.append(_outside(Part.HEAD, between[-1], params))
@@ -72,15 +72,14 @@ def pieces_of(model: nn.Module, passes: tuple[Pass, Pass], encoder: str | None) 
     return pieces
 
 
-def _outside(part: Part, outside: tuple[Outside, Outside], params: Params) -> Piece:
-    short, long = outside
-    return Piece(part, short.modules, (short.work, long.work), 0, _own(short.modules, params))
+def _outside(part: Part, outside: Sequence[Outside], params: Params) -> Piece:
+    modules = outside[0].modules
+    return Piece(part, modules, tuple(one.work for one in outside), 0, _own(modules, params))
 
 
-def _add(piece: Piece, outside: tuple[Outside, Outside], params: Params) -> None:
-    short, long = outside
-    piece.works = (piece.works[0] + short.work, piece.works[1] + long.work)
-    piece.params += _own(short.modules, params)
+def _add(piece: Piece, outside: Sequence[Outside], params: Params) -> None:
+    piece.works = tuple(work + one.work for work, one in zip(piece.works, outside, strict=True))
+    piece.params += _own(outside[0].modules, params)
 
 
 def _own(modules: Sequence[nn.Module], params: Params) -> list[nn.Parameter]:

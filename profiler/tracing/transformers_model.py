@@ -82,16 +82,21 @@ def class_name(config: dict[str, Any], where: str) -> str:
     architectures = config.get("architectures")
     if isinstance(architectures, list) and architectures and isinstance(architectures[0], str):
         return architectures[0]
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    from transformers.models.auto import modeling_auto
 
     model_type = config.get("model_type")
-    found = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(model_type) if isinstance(model_type, str) else None
+    found = modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(model_type) if isinstance(model_type, str) else None
     if isinstance(found, str):
         return found
+    tables = [
+        table for name, table in vars(modeling_auto).items() if name.startswith("MODEL_") and name.endswith("_NAMES")
+    ]
+    offers = dict.fromkeys(table[model_type] for table in tables if isinstance(table.get(model_type), str))
+    several = f", such as {' or '.join(list(offers)[:3])}" if offers else ""
     raise BadInputError(
         f"{where}: architectures is missing, and transformers has no causal language model for model_type "
-        f'{shown(model_type)}; add the class that the config is for, e.g. "architectures": ["LlamaForCausalLM"], or '
-        "give the model as module:factory"
+        f"{shown(model_type)}; add the class that the config is for as a list under architectures{several}, or give "
+        "the model as module:factory"
     )
 
 

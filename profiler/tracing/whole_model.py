@@ -47,6 +47,11 @@ class Pass:
     stretches: list[list[Call]] = field(default_factory=list)
     """Calls in a row of blocks of one stack."""
 
+    @property
+    def calls(self) -> tuple[tuple[int, ...], ...]:
+        """Which blocks ran in which order: equal for two passes that differ in the amount of work only."""
+        return tuple(tuple(id(call.modules[0]) for call in stretch) for stretch in self.stretches)
+
 
 def record_pass(
     model: nn.Module, stacks: dict[str, nn.ModuleList], max_calls: int, run: Callable[[Recorder], object]

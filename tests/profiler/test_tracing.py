@@ -13,7 +13,7 @@ from costmodel.errors import BadInputError
 from costmodel.spec import Embedding, Head, ModelSpec, Part, Traced
 from profiler.tracing import trace_factory
 from profiler.tracing.factory import Factory
-from profiler.tracing.fit import LOOPED, coefficients, lengths_within
+from profiler.tracing.fit import FAR, LOOPED, coefficients, lengths_within, misfit
 from profiler.tracing.stacks import signature, stacks
 
 Example = Callable[[int, int], Tensor]
@@ -66,7 +66,7 @@ class Routed(nn.Module):
         self.experts = nn.Parameter(torch.empty(3, HIDDEN, HIDDEN))
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.einsum("bsh,ehk->bsk", x, self.experts)
+        return torch.stack([x @ matrix for matrix in self.experts]).sum(0)
 
 
 def blocks(*layers: nn.Module) -> list[nn.Module]:
@@ -163,10 +163,67 @@ def test_a_loop_over_tokens_is_traced_at_few_tokens() -> None:
     assert block.flop_per_token_squared == 0
 
 
+class Latents(nn.Module):
+    """Work on 256 latents of its own, however long the sequence is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latents, self.mix = nn.Parameter(torch.zeros(256, HIDDEN)), nn.Linear(HIDDEN, HIDDEN)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.mix(self.latents).mean(0)
+
+
+class Switching(nn.Module):
+    """All pairs of a short sequence, and none of a long one, as attention of sparse blocks does it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = nn.Linear(HIDDEN, HIDDEN)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mixed: Tensor = self.mix(x)
+        return x @ x.transpose(1, 2) @ mixed if x.shape[1] < 1000 else mixed
+
+
+class Positions(nn.Module):
+    """Adds a table of positions, which ends."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(VOCAB, HIDDEN), nn.Parameter(torch.zeros(1, length, HIDDEN))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        embedded: Tensor = self.tokens(ids) + self.positions[:, : ids.shape[1]]
+        return embedded
+
+
+@pytest.mark.parametrize(
+    ("layer", "said"),
+    [(Latents(), r"is wrong by \d+% at 256 tokens"), (Switching(), r"is wrong by \d+% at 16,384 tokens")],
+)
+def test_work_that_two_lengths_do_not_tell_has_no_price(layer: nn.Module, said: str) -> None:
+    with pytest.raises(BadInputError, match=f"its FLOP do not grow with the tokens and their pairs: .* {said}"):
+        trace(blocks(layer))
+
+
+@pytest.mark.parametrize("length", [600, 1500])
+def test_a_table_of_positions_ends_the_lengths(length: int) -> None:
+    model = trace([Positions(length), DecoderBlock(), nn.Linear(HIDDEN, VOCAB)])
+    assert model.max_seq_len == length
+    assert f"Its pass over more than {length:,} tokens fails." in model.assumptions
+
+
+def test_without_an_end_the_longest_sequence_that_was_tried_is_said() -> None:
+    model = trace(blocks(DecoderBlock()))
+    assert model.max_seq_len is None
+    assert f"Sequences longer than {FAR[0]:,} tokens were not tried." in model.assumptions
+
+
 def test_experts_that_nobody_can_count_are_all_active_and_said_to_be() -> None:
     model = trace(blocks(Routed()))
     assert model.params_active == model.params_total
-    assert "How many experts a token meets is not known" in model.assumptions[-1]
+    assert "How many experts a token meets is not known" in model.assumptions[1]
 
 
 def test_layers_may_stand_in_an_attribute_and_bring_their_input() -> None:
@@ -284,6 +341,24 @@ def test_a_norm_in_another_format_does_not_halve_what_the_others_keep() -> None:
 )
 def test_a_part_per_token_and_a_part_per_pair(short: float, long: float, expected: tuple[float, float]) -> None:
     assert coefficients(short, long, 10, 20) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "lengths", "expected"),
+    [
+        # 1030 at 10 and 1060 at 20 tell 53 a token, so 530 at 10.
+        ([[1030, 1060]], (10, 20), (10, 500 / 1030)),
+        ([[30, 60, 3000]], (10, 20, 1000), None),
+        # Two layers that miss 3000 by 25 and by 35, then 36, in opposite ways: 1 % of 6010, and more of 6011.
+        ([[30, 60, 2975], [30, 60, 3035]], (10, 20, 1000), None),
+        ([[30, 60, 2975], [30, 60, 3036]], (10, 20, 1000), (1000, 61 / 6011)),
+    ],
+)
+def test_one_percent_may_be_wrong(
+    amounts: list[list[float]], lengths: tuple[int, ...], expected: tuple[int, float] | None
+) -> None:
+    found = misfit(amounts, lengths)
+    assert found == (None if expected is None else pytest.approx(expected))
 
 
 def test_lengths_stay_within_what_a_model_takes() -> None:
