@@ -27,7 +27,6 @@ from planner.models.keys import Choose, Computed, Flag, PerLayer, Size, tokens, 
 HEAD_DIM = width("head_dim", default=256)
 BIAS = Flag("attention_bias", default=False)
 BOTH_WAYS = Flag("use_bidirectional_attention", default=False)
-CAUSAL = Choose(BOTH_WAYS, {True: False, False: True})
 """Embedding models see the tokens that follow, too."""
 WINDOW = tokens("sliding_window", default=4096, null=None)
 GELU = "gelu_pytorch_tanh"
@@ -56,6 +55,11 @@ def _window_of_gemma3(config: Config, layer: int) -> int | None:
     return window if window is None or not BOTH_WAYS.read(config, layer) else window // 2 + 1
 
 
+def causal_unless(both_ways: Flag) -> Choose:
+    """Whether attention is causal."""
+    return Choose(both_ways, {True: False, False: True})
+
+
 def heads(**changes: Any) -> Any:
     """Attention with one switch for all biases."""
     return attention(head_dim=HEAD_DIM, output_bias=BIAS, **biased(BIAS), **changes)
@@ -69,36 +73,32 @@ def windowed(window: Any, layer_type: Any) -> Choose:
 
 KV_HEADS_OF_4 = Size("num_key_value_heads", default=4, null=HEADS)
 
-FAMILIES = (
-    Family(
+
+def gemma1(both_ways: Flag = BOTH_WAYS) -> Family:
+    """Gemma; PaliGemma has another `both_ways`."""
+    mixer = heads(num_kv_heads=Size("num_key_value_heads", default=16, null=HEADS), causal=causal_unless(both_ways))
+    return Family(
         "GemmaForCausalLM",
         "gemma",
-        decoder(
-            block(
-                heads(num_kv_heads=Size("num_key_value_heads", default=16, null=HEADS), causal=CAUSAL),
-                mlp(),
-                norm=NORM,
-            ),
-            tied=TIED,
-            norm=NORM,
-        ),
+        decoder(block(mixer, mlp(), norm=NORM), tied=TIED, norm=NORM),
         checks=(Rotation(HEAD_DIM), Activation(default=GELU)),
-    ),
-    Family(
+    )
+
+
+def gemma2(both_ways: Flag = BOTH_WAYS) -> Family:
+    """Gemma 2, likewise."""
+    mixer = heads(num_kv_heads=KV_HEADS_OF_4, causal=causal_unless(both_ways), window=windowed(WINDOW, _every_other))
+    return Family(
         "Gemma2ForCausalLM",
         "gemma2",
-        decoder(
-            block(
-                heads(num_kv_heads=KV_HEADS_OF_4, causal=CAUSAL, window=windowed(WINDOW, _every_other)),
-                mlp(),
-                norm=NORM,
-                num_norms=4,
-            ),
-            tied=TIED,
-            norm=NORM,
-        ),
+        decoder(block(mixer, mlp(), norm=NORM, num_norms=4), tied=TIED, norm=NORM),
         checks=(heads_divide, Rotation(HEAD_DIM), Activation("hidden_activation", GELU)),
-    ),
+    )
+
+
+FAMILIES = (
+    gemma1(),
+    gemma2(),
     Family(
         "Gemma3ForCausalLM",
         "gemma3_text",
@@ -108,7 +108,7 @@ FAMILIES = (
                     num_kv_heads=KV_HEADS_OF_4,
                     qk_norm=QkNorm.HEAD,
                     qk_norm_kind=NORM,
-                    causal=CAUSAL,
+                    causal=causal_unless(BOTH_WAYS),
                     window=windowed(Computed(_window_of_gemma3), _all_but_every_sixth),
                 ),
                 mlp(),

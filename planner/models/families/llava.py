@@ -10,7 +10,6 @@ from planner.models.config import Config, shown
 from planner.models.families import gemma, llama, mixtral, phi
 from planner.models.families.language import (
     ONE_IMAGE,
-    ONE_IMAGE_BOTH_WAYS,
     PROJECTS,
     Language,
     by_model_type,
@@ -102,7 +101,10 @@ def _llava(architecture: str, model_type: str, defaults: _Defaults, *, or_nested
     )
 
 
-PALIGEMMA_LANGUAGE = Language(by_model_type(*gemma.FAMILIES), "gemma", tied=TIED)
+SEES_ALL = Flag("use_bidirectional_attention", default=True, null=True)
+PALIGEMMA_LANGUAGE = Language(
+    by_model_type(gemma.gemma1(SEES_ALL), gemma.gemma2(SEES_ALL), *gemma.FAMILIES), "gemma", tied=TIED
+)
 PALIGEMMA_VISION = Vision({"siglip_vision_model": SIGLIP}, "siglip_vision_model")
 
 MISTRAL_LANGUAGE = Language(ANY_TEXT, "mistral", tied=TIED)
@@ -133,7 +135,7 @@ FAMILIES: tuple[Family, ...] = (
             PALIGEMMA_LANGUAGE,
         ),
         max_seq_len=PALIGEMMA_LANGUAGE.longest,
-        note=ONE_IMAGE_BOTH_WAYS,
+        note=f"{ONE_IMAGE} Attention of the language model reaches both ways where text_config does not say otherwise.",
     ),
     Family(
         "Mistral3ForConditionalGeneration",

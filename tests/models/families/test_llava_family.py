@@ -94,6 +94,20 @@ def test_paligemma_by_hand() -> None:
     assert model.params_total == SIGLIP - 150 + 4 * 8 + 8 + LLAMA - 240
 
 
+@pytest.mark.parametrize(
+    ("said", "causal"),
+    [({}, False), ({"use_bidirectional_attention": None}, False), ({"use_bidirectional_attention": False}, True)],
+)
+@pytest.mark.parametrize("model_type", ["gemma", "gemma2"])
+def test_text_of_paligemma_is_seen_both_ways_unless_it_says_otherwise(
+    model_type: str, said: dict[str, Any], causal: bool
+) -> None:
+    text = {**TEXT, "model_type": model_type, "head_dim": 4, **said}
+    vision = {**VISION, "model_type": "siglip_vision_model", "vision_use_head": False}
+    model = read("PaliGemmaForConditionalGeneration", text_config=text, vision_config=vision, projection_dim=8)
+    assert {block.mixer.causal for block in model.blocks} == {causal}
+
+
 def test_llava_1_5_7b() -> None:
     model = read_file("llava_1_5_7b")
     assert (model.num_layers, model.hidden, model.vocab, model.max_seq_len) == (32, 4096, 32064, 4096)
