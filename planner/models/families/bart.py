@@ -25,8 +25,8 @@ DECODER_HEADS = Size("decoder_attention_heads")
 ENCODER_LAYERS = layers("encoder_layers", aliases=("num_hidden_layers",))
 POSITIONS = tokens("max_position_embeddings", default=1024)
 POSITIONS_FROM_2 = Sum((POSITIONS, 2))
-GELU = Activation("activation_function", "gelu")
 """The first two rows of the table of positions are never used."""
+GELU = Activation("activation_function", "gelu")
 
 
 def _unused_table(config: Config, layer: int) -> int:

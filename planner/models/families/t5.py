@@ -11,7 +11,7 @@ from planner.models.families.checks import PARAMETER_FREE, WRITTEN_OUT
 from planner.models.families.encoder_parts import ENCODER_READS_AS_MANY, dense, labels, square
 from planner.models.families.parts import VOCAB
 from planner.models.family import Family, One, RunSource, Stack
-from planner.models.keys import Computed, KindSource, Size, layers, part, width
+from planner.models.keys import Computed, Flag, KindSource, Size, layers, part, width
 
 HIDDEN = width("d_model", aliases=("hidden_size",))
 HEADS = Size("num_heads", aliases=("num_attention_heads",))
@@ -75,6 +75,15 @@ def _final_norm(where: Part) -> One:
     return One(where, part(FinalNorm, hidden=HIDDEN, norm=NORM))
 
 
+def _is_no_decoder(config: Config) -> None:
+    """The encoders alone would be built with cross-attention that has nothing to read."""
+    if Flag("is_decoder", default=False).read(config, 0):
+        config.fail(
+            f"is_decoder is true, but {config.architecture} is an encoder alone, without anything for its "
+            "cross-attention to read; give false, or a class with a decoder"
+        )
+
+
 def _families(
     model_type: str,
     prefix: str,
@@ -121,7 +130,8 @@ def _families(
 
     def family(name: str, *runs: RunSource) -> Family:
         note = ENCODER_READS_AS_MANY if runs[: len(both)] == both else ""
-        return Family(f"{prefix}{name}", model_type, runs, note=note)
+        checks = (_is_no_decoder,) if runs[: len(alone)] == alone else ()
+        return Family(f"{prefix}{name}", model_type, runs, checks=checks, note=note)
 
     return (
         family("ForConditionalGeneration", *both, language_model),

@@ -67,6 +67,15 @@ def test_how_much_the_encoder_reads_is_told_where_there_is_a_decoder() -> None:
     assert [name for name in told if not told[name]] == ["EncoderModel"]
 
 
+@pytest.mark.parametrize("prefix", ["T5", "MT5", "UMT5"])
+@pytest.mark.parametrize("end", ["EncoderModel", "ForTokenClassification"])
+def test_an_encoder_alone_is_no_decoder(prefix: str, end: str) -> None:
+    with pytest.raises(BadInputError, match=f"is_decoder is true, but {prefix}{end} is an encoder alone"):
+        read(f"{prefix}{end}", **SIZES, is_decoder=True)
+    # Beside a decoder the class sets the key itself.
+    assert read(f"{prefix}Model", **SIZES, is_decoder=True) == read(f"{prefix}Model", **SIZES)
+
+
 def test_tables_are_tied_whatever_the_config_says() -> None:
     counts = {
         read("T5ForConditionalGeneration", **SIZES, tie_word_embeddings=tied).params_total for tied in (True, False)
