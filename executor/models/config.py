@@ -15,6 +15,7 @@ from huggingface_hub.errors import StrictDataclassError
 from transformers import CONFIG_MAPPING
 
 from costmodel.errors import BadInputError
+from costmodel.spec.shown import shown
 
 CLASSES = {
     "LlamaForCausalLM": "llama",
@@ -49,11 +50,13 @@ def read_config(raw: Mapping[str, Any]) -> Any:
     settings |= {key: float(settings[key]) for key in NUMBERS if type(settings.get(key)) is int}
     if "sliding_window" in known and "sliding_window" in raw:
         settings["sliding_window"] = raw["sliding_window"]
+    settings |= _null_sizes(raw, known)
     try:
-        settings |= _null_sizes(raw, known)
         config = kind(**settings)
     except (StrictDataclassError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise BadInputError(f"config: transformers cannot use it: {' '.join(str(error).split())}") from None
+        raise BadInputError(
+            f"config: transformers cannot use it: {' '.join(str(error).split())}; see what `planner show` says of it"
+        ) from None
     config.use_cache = False
     # Training text is not padded: every id is a token whose row learns.
     config.pad_token_id = None
@@ -68,12 +71,20 @@ def _model_type(raw: Mapping[str, Any]) -> str:
     else:
         known, given, key = {kind: kind for kind in CLASSES.values()}, model_type, "model_type"
     if not isinstance(given, str) or given not in known:
-        raise BadInputError(f"config: {key} is {given!r}, but the executor trains only {', '.join(CLASSES)}")
+        raise BadInputError(f"config: {key} is {shown(given)}, but the executor trains only {', '.join(CLASSES)}")
     return known[given]
 
 
 def _null_sizes(raw: Mapping[str, Any], known: set[str]) -> dict[str, int]:
     """What a null means where the default would be another number: as many as there are heads, or their even share."""
-    heads = raw["num_attention_heads"]
-    sizes = {"num_key_value_heads": heads, "head_dim": raw["hidden_size"] // heads}
-    return {key: size for key, size in sizes.items() if key in known and key in raw and raw[key] is None}
+    nulls = {"num_key_value_heads", "head_dim"} & known & {key for key, value in raw.items() if value is None}
+    if not nulls:
+        return {}
+    for key in ("hidden_size", "num_attention_heads"):
+        if type(raw.get(key)) is not int or raw[key] < 1:
+            raise BadInputError(f"config: {key} is {shown(raw.get(key))}, but must be a whole number of 1 or more")
+    sizes = {
+        "num_key_value_heads": raw["num_attention_heads"],
+        "head_dim": raw["hidden_size"] // raw["num_attention_heads"],
+    }
+    return {key: sizes[key] for key in nulls}

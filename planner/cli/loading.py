@@ -11,7 +11,9 @@ import os
 from typing import Any
 
 from costmodel.errors import BadInputError
+from costmodel.spec import ModelSpec
 from planner.files import read_text
+from planner.frameworks.native import NATIVE
 from planner.models.errors import UnknownArchitectureError
 from planner.models.presets import preset_path
 from planner.models.read import FACTORY, LoadedModel, RawConfig, load_config, read_model
@@ -38,12 +40,17 @@ def names_factory(text: str) -> bool:
     return FACTORY.fullmatch(text) is not None and preset_path(text) is None and not os.path.lexists(text)
 
 
-def refuse_to_train(hf_config: dict[str, Any], what: str) -> None:
-    """Raise BadInputError where the raw config of a model says that the user's own code builds it."""
+def refuse_to_train(hf_config: dict[str, Any], model: ModelSpec, what: str) -> None:
+    """Raise BadInputError where `model` is none that is trained and measured here; `what` names its file."""
     if "factory" in hf_config:
         raise BadInputError(
             f"{what}: its model is built by {hf_config['factory']}, but planner trains and measures Hugging Face "
             "models only; size it with show, solve or check, and train it with your own code in the layout of the plan"
+        )
+    if model.architecture not in NATIVE.trains:
+        raise BadInputError(
+            f"{what}: its model is a {model.architecture}, but planner trains and measures {', '.join(NATIVE.trains)} "
+            "only; plan it with solve from published figures (--cluster), and train it with a framework of your own"
         )
 
 

@@ -40,7 +40,7 @@ def profile(
     check_document_writable(output, Profile, force=force)
     named = DEMO_MODEL if model is None else model
     loaded = loading.load(named)
-    loading.refuse_to_train(loaded.hf_config, f"--model {model}")
+    loading.refuse_to_train(loaded.hf_config, loaded.spec, f"--model {named}")
     kind = find_device(device)
     num_ranks = default_ranks(kind) if nproc is None else nproc
     check_ranks(kind, num_ranks)

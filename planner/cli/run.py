@@ -50,6 +50,7 @@ def run(
 
     with said_once(), progress(shown=is_reporting_rank() and not as_json) as on_progress:
         plan_file = read_plan_file(plan)
+        refuse_to_train(plan_file.hf_config, plan_file.model, f"plan file {plan}")
         measured = train(
             plan_file,
             data,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from costmodel.errors import BadInputError
-from costmodel.spec import ModelSpec
+from costmodel.spec import ModelSpec, Traced
 from planner.models.config import shown
 from planner.models.errors import UnknownArchitectureError
-from planner.models.read import read_model
+from planner.models.read import FACTORY, read_model
 
 MODEL_FIELDS = ("architecture", "runs", "mtp_runs", "max_seq_len")
 """What makes a model: not what it is called, nor what was said when it was read."""
@@ -18,7 +18,8 @@ def check_agreement(hf_config: dict[str, Any], model: ModelSpec, where: str) -> 
     """Raise BadInputError, which names the first field that differs, unless `hf_config` makes the layers of `model`.
 
     A config that a family reads is read anew. Of one that was traced, or that the user's own code stands for, only the
-    name of class or factory is compared: to make the layers again takes seconds, or executes code.
+    name of class or factory is compared, and that there are layers as tracing makes them: to make them again takes
+    seconds, or executes code.
     """
     stands = model.model_dump(mode="json", include=set(MODEL_FIELDS))
     difference = _first_difference(stands, _made(hf_config, model, where), "model")
@@ -29,13 +30,31 @@ def check_agreement(hf_config: dict[str, Any], model: ModelSpec, where: str) -> 
 def _made(hf_config: dict[str, Any], model: ModelSpec, where: str) -> dict[str, Any]:
     """The fields of the model that `hf_config` makes, as many as can be had at once."""
     if "factory" in hf_config:
-        return {"architecture": hf_config["factory"]}
+        factory = hf_config["factory"]
+        if len(hf_config) > 1 or not isinstance(factory, str) or not FACTORY.fullmatch(factory):
+            raise BadInputError(
+                f"{where}: hf_config.factory is {shown(factory)}, but must be module:factory and stand alone; make the "
+                "file anew"
+            )
+        _check_traced(model, where, f"factory is {shown(factory)}")
+        return {"architecture": factory}
     try:
         made = read_model(hf_config, f"{where}: hf_config", model.name)
     except UnknownArchitectureError:
         named = hf_config.get("architectures")
+        key = "architectures" if named else "model_type"
+        _check_traced(model, where, f"{key} is {shown(hf_config.get(key))}")
         return {"architecture": named[0]} if named else {}
     return made.model_dump(mode="json", include=set(MODEL_FIELDS))
+
+
+def _check_traced(model: ModelSpec, where: str, names: str) -> None:
+    """Raise BadInputError unless `model` has layers known by tracing, as a class that no family reads must have."""
+    if not any(isinstance(run.layer, Traced) for run in model.runs):
+        raise BadInputError(
+            f"{where}: hf_config.{names}, which no family reads, but no layer of model is known by tracing, so the two "
+            "are not one model; make the file anew"
+        )
 
 
 def _first_difference(stands: Any, made: Any, path: str) -> str:

@@ -143,7 +143,7 @@ def edited(text: str, *path: str, value: object) -> str:
         (("hf_config", "num_hidden_layers"), 3, ("model.runs[1].count is", "hf_config makes it 3")),
         (("hf_config", "architectures"), ["MistralForCausalLM"], ("model.architecture is 'LlamaForCausalLM'",)),
         (("hf_config", "hidden_size"), "wide", ("hf_config: hidden_size is 'wide'",)),
-        (("hf_config", "factory"), "my.code:model", ("model.architecture is 'LlamaForCausalLM'", "'my.code:model'")),
+        (("hf_config", "factory"), "my.code:model", ("hf_config.factory is 'my.code:model'", "stand alone")),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "report", "export", "show"])

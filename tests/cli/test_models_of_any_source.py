@@ -136,6 +136,17 @@ def test_a_factory_is_not_measured(planner) -> None:
     assert "size it with show, solve or check" in outcome.stderr
 
 
+def test_what_is_not_trained_here_is_neither_measured_nor_run(planner, tmp_path: Path) -> None:
+    solved = planner("solve", "--gpus", 8, "--model", "gpt2", *H100, "--json")
+    assert solved.code == 0
+    refused = {"--model gpt2": ("profile", "--model", "gpt2"), "plan file plan.json": ("run", "plan.json")}
+    for where, flags in refused.items():
+        outcome = planner(*flags, "--device", "cpu")
+        assert outcome.code == 2
+        # Nothing is announced before the refusal.
+        assert outcome.stderr.startswith(f"planner: {where}: its model is a GPT2LMHeadModel, but planner trains and")
+
+
 @pytest.mark.parametrize(
     ("body", "named"),
     [
