@@ -11,6 +11,7 @@ import math
 import re
 
 from costmodel.errors import BadInputError
+from costmodel.spec.shown import shown
 
 _DECIMAL_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY_PREFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
@@ -59,7 +60,7 @@ def parse_seconds(text: str, where: str = "duration") -> float:
     while match := _SECOND_PART.match(stripped, position):
         unit_s = _factor(text, where, match[2].translate({ord("µ"): "u", ord("μ"): "u"}), _SECONDS)
         if unit_s >= last_unit_s:
-            raise BadInputError(f"{where}: {text!r} must name each unit once, the largest first, e.g. '3 h 12 min'")
+            raise BadInputError(f"{where}: {shown(text)} must name each unit once, the largest first: '3 h 12 min'")
         total_s, last_unit_s, position = total_s + float(match[1]) * unit_s, unit_s, match.end()
     if position == 0 or position < len(stripped):
         return _parse(text, where, _SECONDS)
@@ -157,18 +158,18 @@ def _format_decimal(value: float, unit: str) -> str:
 def _parse(text: str, where: str, units: dict[str, float]) -> float:
     match = _QUANTITY.fullmatch(text)
     if not match:
-        raise BadInputError(f"{where}: {text!r} is not a number with a unit; the unit is one of {', '.join(units)}")
+        raise BadInputError(f"{where}: {shown(text)} is not a number with a unit; units are {', '.join(units)}")
     return _finite(float(match[1]) * _factor(text, where, match[2] or "", units), text, where)
 
 
 def _factor(text: str, where: str, unit: str, units: dict[str, float]) -> float:
     if unit in units:
         return units[unit]
-    fault = f"unit {unit!r} is not known or could mean two things" if unit else "there is no unit"
-    raise BadInputError(f"{where}: in {text!r} {fault}; write one of {', '.join(units)}")
+    fault = f"unit {shown(unit)} is not known or could mean two things" if unit else "there is no unit"
+    raise BadInputError(f"{where}: in {shown(text)} {fault}; write one of {', '.join(units)}")
 
 
 def _finite(value: float, text: str, where: str) -> float:
     if not math.isfinite(value):
-        raise BadInputError(f"{where}: {text!r} is too large to be a number")
+        raise BadInputError(f"{where}: {shown(text)} is too large to be a number")
     return value

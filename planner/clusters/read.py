@@ -111,7 +111,7 @@ def _written(text: str) -> _Written:
     if not isinstance(data, dict):
         raise BadInputError(f"{where}: must hold keys and values, not a {type(data).__name__}")
     if data.get("schema", ClusterSpec.SCHEMA) != ClusterSpec.SCHEMA:
-        raise BadInputError(f"{where}: schema is {data['schema']!r}, but {ClusterSpec.SCHEMA!r} is needed here")
+        raise BadInputError(f"{where}: schema is {shown(data['schema'])}, but {ClusterSpec.SCHEMA!r} is needed here")
     data = {key: with_units(key, value, where) for key, value in data.items()}
     unknown = next((key for key in data if key not in KEYS), None)
     if unknown is not None:
