@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import nn
+from torch import Tensor, nn
 
 from costmodel.spec import Embedding, Head, Layer, LayerRun, Norm, Part, Traced
 from profiler.tracing.experts import active_params, is_unclear
@@ -29,7 +29,7 @@ def layer_runs(pieces: Sequence[Piece], lengths: Sequence[int], value_bytes: int
         if piece.part is Part.EMBEDDING:
             layer = embedding
         elif piece.part is Part.HEAD and embedding is not None:
-            layer = _head(piece, embedding, pieces[0], lengths)
+            layer = _head(piece, embedding, lengths)
         if layer is None:
             layer = _traced(piece, lengths, value_bytes)
         if runs and runs[-1].part is piece.part and runs[-1].layer == layer:
@@ -87,13 +87,13 @@ def _embedding(piece: Piece) -> Embedding | None:
     if not tables or any(work.flop for work in piece.works):
         return None
     table = max(tables, key=lambda module: module.num_embeddings)
-    if table.embedding_dim != piece.hidden:
+    if table.embedding_dim != piece.hidden or not _holds(piece, table.weight):
         return None
     rest = piece.num_params - table.weight.numel()
     return Embedding(vocab=table.num_embeddings, hidden=piece.hidden, other_params=rest)
 
 
-def _head(piece: Piece, embedding: Embedding, first: Piece, lengths: Sequence[int]) -> Head | None:
+def _head(piece: Piece, embedding: Embedding, lengths: Sequence[int]) -> Head | None:
     """The projection onto the vocabulary; None where it is not all that is multiplied there."""
     vocab, hidden = embedding.vocab, embedding.hidden
     flop = tuple(2.0 * length * vocab * hidden for length in lengths)
@@ -101,11 +101,19 @@ def _head(piece: Piece, embedding: Embedding, first: Piece, lengths: Sequence[in
     if len(linear) != 1 or tuple(work.flop for work in piece.works) != flop:
         return None
     weight, bias = linear[0].weight, linear[0].bias
-    tied = any(weight is known for known in first.params)
+    if bias is not None and not _holds(piece, bias):
+        return None
+    # The table that it shares is that of the decoder where the encoder has one of its own.
+    tied = not _holds(piece, weight)
     rest = piece.num_params - (0 if tied else weight.numel()) - (0 if bias is None else bias.numel())
     norm = _norm(piece, rest, hidden)
     rest -= 0 if norm is None else norm.num_params(hidden)
     return Head(vocab=vocab, hidden=hidden, tied=tied, bias=bias is not None, norm=norm, other_params=rest)
+
+
+def _holds(piece: Piece, weight: Tensor) -> bool:
+    """Whether the weight counts with this piece, rather than with an earlier one."""
+    return any(weight is own for own in piece.params)
 
 
 def _norm(piece: Piece, num_params: int, width: int) -> Norm | None:

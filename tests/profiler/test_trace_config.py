@@ -194,6 +194,25 @@ def test_an_encoder_is_told_from_the_main_stack() -> None:
 
 
 @pytest.mark.slow
+def test_the_head_of_a_pair_may_share_the_table_of_the_decoder() -> None:
+    """T5Gemma's encoder has a table of its own, which the head does not share."""
+    stack = without(DECODER, "max_position_embeddings") | {"head_dim": 8, "sliding_window": 64}
+    stack |= {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+    data = {
+        "architectures": ["T5GemmaForConditionalGeneration"],
+        "model_type": "t5gemma",
+        "vocab_size": 100,
+        "encoder": stack,
+        "decoder": {**stack, "is_decoder": True, "cross_attention_hidden_size": 64},
+    }
+    model = trace(data)
+    assert model.params_total == built(data)
+    assert model.tied
+    # The norm of the decoder, beside a table that counts where the decoder begins.
+    assert model.params_by_part["head"] == 64
+
+
+@pytest.mark.slow
 def test_what_cannot_run_without_values_still_has_its_parameters_but_no_flop() -> None:
     data = config("JetMoeForCausalLM", "jetmoe", kv_channels=8, **EXPERTS)
     said = f"it has {built(data):,} parameters, but its forward pass cannot be traced"
