@@ -36,6 +36,13 @@ def check_seq_len(seq_len: int, model: ModelSpec, hf_config: Mapping[str, Any], 
             f"--seq-len is {seq_len}, but {model.name} works on {model.fixed_seq_len} tokens, whatever the job; leave "
             "--seq-len out"
         )
+    taken = f"the image or sound in each sequence of {model.name} takes {model.sense_tokens} tokens of it"
+    if longest is not None and longest < model.sense_tokens:
+        # No length would do, and so there is no default either.
+        raise BadInputError(
+            f"{model.name} cannot be trained at any --seq-len: {taken}, but a sequence has {longest} at most; give a "
+            "config.json with smaller images or longer sequences"
+        )
     if longest is not None and seq_len > longest:
         keys = keys_of_length(hf_config, longest)
         if named is None or preset_path(named) is not None:
@@ -46,10 +53,4 @@ def check_seq_len(seq_len: int, model: ModelSpec, hf_config: Mapping[str, Any], 
             f"--seq-len is {seq_len}, but {model.name} takes at most {longest} tokens; use at most that{more}"
         )
     if seq_len < model.sense_tokens:
-        taken = f"the image or sound in each sequence of {model.name} takes {model.sense_tokens} tokens of it"
-        if longest is not None and longest < model.sense_tokens:
-            raise BadInputError(
-                f"--seq-len is {seq_len}, but {taken}, more than the {longest} that it allows; give a config.json with "
-                "smaller images or longer sequences"
-            )
         raise BadInputError(f"--seq-len is {seq_len}, but {taken}; use at least that, and more for text")

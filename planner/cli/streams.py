@@ -51,7 +51,7 @@ class AnswerStream(io.TextIOWrapper):
         point_to_nowhere(self)
         if error.errno == errno.EPIPE:
             raise ReaderLeftError from None
-        reason = (error.strerror or str(error)).lower()
+        reason = "it is closed" if error.errno == errno.EBADF else (error.strerror or str(error)).lower()
         raise BadInputError(f"stdout: the answer cannot be written: {reason}; send it elsewhere") from None
 
 
@@ -81,7 +81,8 @@ def arrange_streams() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)
+            # What cannot be written must not seem to be: stdout is left without a way to write.
+            os.open(os.devnull, os.O_RDONLY if descriptor == STDOUT else os.O_RDWR)
     answers = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
     sys.stdout = _wrapped(sys.stdout, AnswerStream, answers)

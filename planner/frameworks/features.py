@@ -54,6 +54,7 @@ class Feature(StrEnum):
     POSITIONS = "a table of positions"
     OTHER_EMBEDDING = "an embedding with parts of its own (norm, types, another width)"
     OTHER_HEAD = "a head with parts of its own (bias, another norm or width)"
+    NO_HEAD = "no head over the vocabulary"
 
 
 def features_of(model: ModelSpec) -> tuple[Feature, ...]:
@@ -61,6 +62,8 @@ def features_of(model: ModelSpec) -> tuple[Feature, ...]:
     found = {feature for run in model.runs for feature in _of_layer(run.layer)}
     if not model.is_single_stream:
         found.add(Feature.STACKS)
+    if model.head is None:
+        found.add(Feature.NO_HEAD)
     return tuple(feature for feature in Feature if feature in found)
 
 
@@ -110,7 +113,9 @@ def _of_attention(attention: Attention) -> Iterator[Feature]:
     sizes = {name: getattr(attention, name) for name in ("hidden", "num_heads", "num_kv_heads", "head_dim", "window")}
     told = ("query_bias", "key_bias", "value_bias", "output_bias", "qk_norm", "qk_norm_kind", "causal", "has_sinks")
     scores = ("score_bias", "position_buckets", "linear_biases")
-    others = {name: getattr(attention, name) for name in told + scores}
+    # How a class lays tensors out is memory, and no part that a framework would have to build.
+    laid_out = ("rotates_joint_projection", "repeats_kv")
+    others = {name: getattr(attention, name) for name in told + scores + laid_out}
     has_scores = attention.score_bias is not ScoreBias.NONE or attention.linear_biases
     plain_norm = attention.qk_norm is QkNorm.HEAD and attention.qk_norm_kind in RMS_NORMS
     has = {

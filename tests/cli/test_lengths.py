@@ -65,8 +65,10 @@ def test_image_and_sound_take_their_tokens(config: str, taken: int) -> None:
 
 def test_no_length_does_where_image_and_sound_take_more_than_there_is() -> None:
     # 280 tokens of an image and 750 of a window of sound, in sequences of at most 1024.
-    message = refusal(1024, "gemma_4_with_sound_small.json")
-    assert "takes 1030 tokens of it, more than the 1024 that it allows; give a config.json with smaller" in message
+    for seq_len in (1024, 2048):
+        message = refusal(seq_len, "gemma_4_with_sound_small.json")
+        assert message.startswith("gemma_4_with_sound_small cannot be trained at any --seq-len: the image or sound in")
+        assert "takes 1030 tokens of it, but a sequence has 1024 at most; give a config.json with smaller" in message
 
 
 def test_images_that_are_read_by_cross_attention_take_none() -> None:

@@ -16,7 +16,7 @@ from planner.frameworks.megatron import MEGATRON
 from planner.frameworks.registry import FRAMEWORKS
 from planner.frameworks.torchtitan import TORCHTITAN
 from planner.models.presets import preset_names
-from planner.models.read import load_model
+from planner.models.read import load_model, read_model
 
 OTHERS = (MEGATRON, TORCHTITAN)
 LAYER_NORMS_AND_BIASES = (Feature.UNGATED, Feature.BIASES, Feature.OTHER_NORMS, Feature.OTHER_HEAD)
@@ -43,6 +43,8 @@ LAYER_NORMS_AND_BIASES = (Feature.UNGATED, Feature.BIASES, Feature.OTHER_NORMS, 
         ("mamba-130m", {Feature.STATE_SPACE, Feature.HALF_BLOCKS, Feature.OTHER_NORMS}),
         ("gpt2", {*LAYER_NORMS_AND_BIASES, Feature.POSITIONS}),
         ("phi-2", {*LAYER_NORMS_AND_BIASES, Feature.PARALLEL}),
+        # How queries, keys and values are laid out is no part of its own.
+        ("pythia-1b", {*LAYER_NORMS_AND_BIASES, Feature.PARALLEL}),
         ("bloom-560m", {*LAYER_NORMS_AND_BIASES, Feature.SCORE_BIASES, Feature.OTHER_EMBEDDING}),
         (
             "t5-small",
@@ -55,6 +57,12 @@ LAYER_NORMS_AND_BIASES = (Feature.UNGATED, Feature.BIASES, Feature.OTHER_NORMS, 
 )
 def test_features_of_known_models(preset: str, features: set[Feature]) -> None:
     assert set(features_of(load_model(preset).spec)) == features
+
+
+def test_a_model_that_scores_texts_has_no_head_over_the_vocabulary() -> None:
+    llama = load_model("llama-3-8b").hf_config
+    scores = read_model({**llama, "architectures": ["LlamaForSequenceClassification"]}, "here", "scores")
+    assert features_of(scores) == (Feature.NO_HEAD,)
 
 
 @pytest.mark.parametrize("framework", OTHERS, ids=lambda framework: framework.name)
