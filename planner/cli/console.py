@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -47,11 +47,13 @@ def line(text: str, style: str = "") -> Text:
     return Text(visible(text), style=style)
 
 
-def table(columns: tuple[str, ...], rows: Sequence[Sequence[str]], title: str | None = None) -> Table:
-    """A plain table that wraps in narrow terminals."""
+def table(
+    columns: tuple[str, ...], rows: Sequence[Sequence[str]], title: str | None = None, *, whole: Collection[str] = ()
+) -> Table:
+    """A plain table that wraps in narrow terminals; cells of the columns in `whole` stay on one line."""
     drawn = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
-        drawn.add_column(column, overflow="fold", header_style="bold")
+        drawn.add_column(column, overflow="fold", header_style="bold", no_wrap=column in whole)
     for row in rows:
         drawn.add_row(*(line(cell) for cell in row))
     return drawn

@@ -8,6 +8,9 @@ import click
 
 from planner.cli import options
 
+ENDLESS = 10_000
+"""Columns of a terminal on which nothing has to be broken."""
+
 
 @click.command()
 @options.json_flag
@@ -22,12 +25,14 @@ def models(as_json: bool) -> None:
     if as_json:
         print_json({"models": presets, "architectures": architectures})
         return
-    rows = [
-        (preset["name"], _size(preset), f"{preset['num_layers']} x {preset['hidden']:,}", preset["architecture"])
-        for preset in presets
-    ]
+    rows = [(preset["name"], _size(preset), "; ".join(preset["stacks"]), preset["architecture"]) for preset in presets]
     console = out()
-    console.print(table(("preset", "parameters", "blocks", "class"), rows))
+    # Names broken over lines can be neither copied nor searched for, so rows too long for a line lose their class.
+    whole = ("preset", "parameters", "class")
+    drawn = table(("preset", "parameters", "blocks", "class"), rows, whole=whole)
+    if console.measure(drawn, options=console.options.update(width=ENDLESS)).maximum > console.width:
+        drawn = table(("preset", "parameters", "blocks"), [row[:-1] for row in rows], whole=whole)
+    console.print(drawn)
     console.print()
     listed = sorted({family.architecture for family in listed_families()})
     console.print(line(f"Classes that are read from a config.json ({len(listed)}): {', '.join(listed)}.", "dim"))
@@ -38,11 +43,14 @@ def models(as_json: bool) -> None:
             "dim",
         )
     )
-    console.print(line("`planner show NAME` says more of one; --json lists sources and repositories too."))
+    console.print(
+        line("`planner show PRESET` says more of a preset; --json lists classes, sources and repositories too.")
+    )
 
 
 def _preset(name: str) -> dict[str, Any]:
     """A preset with its sizes and origin."""
+    from planner.models.describe import stacks_of
     from planner.models.presets import preset_sources
     from planner.models.read import load_model
 
@@ -54,6 +62,7 @@ def _preset(name: str) -> dict[str, Any]:
         "params_active": spec.params_active,
         "num_layers": spec.num_layers,
         "hidden": spec.hidden,
+        "stacks": [stack.short for stack in stacks_of(spec)],
         "max_seq_len": spec.max_seq_len,
         "source": origin["source"],
         "hub": origin.get("hub", []),

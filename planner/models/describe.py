@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from costmodel import units
 from costmodel.spec import (
     Attention,
@@ -14,15 +16,56 @@ from costmodel.spec import (
     KimiDeltaAttention,
     LatentAttention,
     Layer,
+    LayerRun,
     LightningAttention,
     Mamba,
     Mamba2,
     Mlp,
+    ModelSpec,
     Moe,
+    Part,
     Stem,
     Traced,
 )
 from costmodel.spec.layers.block import FeedForward, Mixer
+
+_STACKS = {Part.ENCODER: "encoder", Part.VISION: "vision", Part.AUDIO: "sound"}
+"""Parts that are stacks of blocks of their own, beside the main one."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Blocks of one part of a model; `width` is one number, or the least and the greatest."""
+
+    word: str
+    """What it is, e.g. `encoder`; empty for the only stack of a language model."""
+    count: int
+    width: str
+
+    def __str__(self) -> str:
+        """E.g. `24 decoder blocks of width 1,024`."""
+        return f"{self.count} {self.word}{' ' * bool(self.word)}block{'s' * (self.count > 1)} of width {self.width}"
+
+    @property
+    def short(self) -> str:
+        """For a cell of a table, e.g. `24 decoder x 1,024`."""
+        return f"{self.count}{' ' * bool(self.word)}{self.word} x {self.width}"
+
+
+def stacks_of(model: ModelSpec) -> tuple[Stack, ...]:
+    """Each stack of blocks, in the order of computation."""
+    found: dict[Part, list[LayerRun]] = {}
+    for run in model.runs:
+        if isinstance(run.layer, Block | Traced) and (run.part is Part.BLOCKS or run.part in _STACKS):
+            found.setdefault(run.part, []).append(run)
+    main = "decoder" if Part.ENCODER in found else "text" if len(found) > 1 else ""
+    return tuple(_stack(_STACKS.get(part, main), runs) for part, runs in found.items())
+
+
+def _stack(word: str, runs: list[LayerRun]) -> Stack:
+    widths = [run.layer.hidden for run in runs]
+    width = f"{min(widths):,}" if len(set(widths)) == 1 else f"{min(widths):,} to {max(widths):,}"
+    return Stack(word, sum(run.count for run in runs), width)
 
 
 def describe_layer(layer: Layer) -> str:

@@ -184,7 +184,21 @@ def test_object_of_models(planner) -> None:
     assert {"llama-3-70b", "gpt3-175b", "mixtral-8x7b", "deepseek-v3"} <= set(names)
     assert all(model["source"] and model["params_active"] <= model["params_total"] for model in data["models"])
     assert "LlamaForCausalLM" in data["architectures"]
-    assert "mixtral-8x7b" in planner("models").stdout
+    stacks = {model["name"]: model["stacks"] for model in data["models"]}
+    assert stacks["llama-3-8b"] == ["32 x 4,096"]
+    assert stacks["whisper-tiny"] == ["4 encoder x 384", "4 decoder x 384"]
+    assert stacks["clip-vit-large"] == ["24 vision x 1,024", "12 text x 768"]
+
+
+@pytest.mark.parametrize("columns", [80, 100, 160])
+def test_names_of_models_stay_whole(planner, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = planner("models").stdout.splitlines()
+    assert all(len(line) <= columns for line in lines)
+    starts = {line.split(" ")[0] for line in lines}
+    assert {"whisper-large-v3-turbo", "qwen3-coder-480b-a35b"} <= starts
+    last = {line.split()[-1] for line in lines if line.strip()}
+    assert ("Gemma3ForConditionalGeneration" in last) == (columns > 100), "the column of classes is left out"
 
 
 def test_object_of_clusters(planner) -> None:

@@ -164,3 +164,12 @@ def test_outputs_of_tools_are_shown(planner, tmp_path: Path, folder: str, name: 
     assert shown["kind"] == kind
     assert keys <= shown.keys()
     assert planner("show", name).code == 0
+
+
+def test_stacks_are_named_and_rows_that_look_alike_say_what_differs(planner) -> None:
+    text = " ".join(planner("show", "t5-small").stdout.split())
+    assert "6 encoder blocks of width 512, 6 decoder blocks of width 512;" in text
+    # The first block of a stack has the table of relative positions: 32 x 8 heads = 256 more.
+    assert "3,147,008 parameters each" in text
+    assert "3,146,752 parameters each" in text
+    assert "parameters each" not in planner("show", "llama-demo-6m").stdout
