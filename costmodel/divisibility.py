@@ -55,15 +55,18 @@ def batch(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | Non
     if total % plan.dp:
         what = f"dp = {plan.dp} does not divide global_batch = {total}"
         degrees = divisors(math.gcd(total, plan.num_ranks))
-        degrees = [dp for dp in degrees if total // dp % plan.micro_batch == 0] or degrees
-        valid = f"valid values of dp on {plan.num_ranks} GPUs: {listed(degrees)}"
+        fitting = [dp for dp in degrees if total // dp % plan.micro_batch == 0]
+        condition = "" if fitting else " with micro_batch = 1"
+        valid = f"valid values of dp on {plan.num_ranks} GPUs{condition}: {listed(fitting or degrees)}"
     else:
         share = total // plan.dp
         what = f"micro_batch = {plan.micro_batch} does not divide global_batch / dp = {total} / {plan.dp} = {share}"
         sizes = divisors(share, plan.micro_batch)
         if plan.schedule is Schedule.ONE_F_ONE_B:  # which wants as many micro-batches as stages
-            sizes = [size for size in sizes if share // size >= plan.pp] or sizes[:1]
+            sizes = [size for size in sizes if share // size >= plan.pp]
         valid = f"valid values up to {plan.micro_batch}: {listed(sizes)}"
+        if not sizes:
+            valid = f"schedule 1f1b takes global_batch of at least pp x dp = {plan.pp * plan.dp}"
     return Infeasible(rule="batch_divides", sentence=f"{what}; {valid}", needed=plan.micro_batch * plan.dp, limit=total)
 
 

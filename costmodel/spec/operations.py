@@ -74,9 +74,14 @@ class DotProductAttention:
     """Whether the window is a fixed chunk of the sequence instead of sliding with the query."""
     reads_mask: bool = False
     """Whether numbers out of memory are added to the scores: a kernel that takes them skips no hidden pair."""
-    num_gradients: int = 2
-    """Products of the backward pass for each of the forward pass, apart from scores that a fused kernel computes
-    again; none where no gradient is asked for."""
+    has_gradient: bool = True
+    """Whether a gradient is asked for."""
+
+    @property
+    def num_gradients(self) -> int:
+        """Products of the backward pass for each of the forward pass, apart from scores that a fused kernel computes
+        again."""
+        return 2 if self.has_gradient else 0
 
     @property
     def num_pairs(self) -> float:
@@ -132,13 +137,16 @@ class Convolution:
 class Elementwise:
     """Memory-bound work: numbers moved to or from device memory per pass, before the stack's traffic factor.
 
-    `fp32_values` are moved in four bytes whatever the precision (logits in the loss).
+    `fp32_values` are moved in four bytes whatever the precision (logits in the loss), and `kernel_values` by a kernel
+    that is the same in every stack: neither takes the factor.
     """
 
     forward_values: float
     backward_values: float
     fp32_values_forward: float = 0.0
     fp32_values_backward: float = 0.0
+    kernel_values_forward: float = 0.0
+    kernel_values_backward: float = 0.0
     flop: ClassVar[float] = 0.0
     """Not counted: model FLOP are those of multiplications (arXiv 2204.02311, appendix B)."""
     num_gradients: ClassVar[int] = 0

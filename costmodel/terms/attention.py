@@ -22,6 +22,6 @@ def price(view: LayerView) -> PassPrice:
     for op in view.operations:
         if isinstance(op, DotProductAttention):
             forward_flop += op.kernel_flop
-            backward_flop += op.kernel_flop if op.num_gradients else 0.0
+            backward_flop += op.kernel_flop if op.has_gradient else 0.0
     source = Source.worst(Source.FITTED, device.source)
     return PassPrice(TERM, forward_flop / rate, BACKWARD_RATIO * (backward_flop / rate), source)

@@ -18,8 +18,10 @@ def price(view: LayerView) -> PassPrice:
     forward_bytes = backward_bytes = 0.0
     for op in view.operations:
         if isinstance(op, Elementwise):
-            value_bytes = workload.precision.bytes * stack.elementwise_traffic_factor
-            forward_bytes += op.forward_values * value_bytes + 4 * op.fp32_values_forward
-            backward_bytes += op.backward_values * value_bytes + 4 * op.fp32_values_backward
+            factor, value_bytes = stack.elementwise_traffic_factor, workload.precision.bytes
+            forward_bytes += value_bytes * (factor * op.forward_values + op.kernel_values_forward)
+            forward_bytes += 4 * op.fp32_values_forward
+            backward_bytes += value_bytes * (factor * op.backward_values + op.kernel_values_backward)
+            backward_bytes += 4 * op.fp32_values_backward
     source = Source.worst(Source.ANALYTIC, device.source)
     return PassPrice(TERM, forward_bytes / rate, backward_bytes / rate, source)

@@ -25,7 +25,7 @@ MAX_GROWTH = 64
 LOOK_FOR_S = 20.0
 """A hint is not worth a longer search: the fastest plan found until then is taken, proven or not."""
 
-MAX_CUTS = 4
+HINT_MAX_CUTS = 4
 """Cuts simulated per mesh. More seldom find a plan that is faster by more than a percent: they prove that there is
 none, which nobody is told of a hint."""
 
@@ -110,7 +110,7 @@ def _fastest(
         allow_tight=allow_tight,
         num_shown=1,
         deadline=deadline,
-        max_cuts=MAX_CUTS,
+        max_cuts=HINT_MAX_CUTS,
     ).shown
 
 

@@ -86,6 +86,10 @@ def test_biases_of_scores_are_read_and_keep_the_kernel_from_skipping_pairs(bias:
     assert extra == pytest.approx(0.064 * ms)
     extra = elementwise.price(view(block)).backward_s - elementwise.price(plain).backward_s
     assert extra == pytest.approx(backward * 0.064 * ms)
+    # The attention kernel reads them once, however little the stack fuses: as many bytes under a factor of 2.
+    unfused = setting(stack=stack(elementwise_traffic_factor=2.0))
+    extra = elementwise.price(view(block, unfused)).forward_s - elementwise.price(view(BLOCK, unfused)).forward_s
+    assert extra == pytest.approx(0.064 * ms)
     both = elementwise.price(view(block, micro_batch=2)).forward_s
     assert both == pytest.approx(2 * elementwise.price(view(block)).forward_s)
 

@@ -44,12 +44,14 @@ def test_block_without_gate_keeps_two_tensors_of_the_network():
     ("activation", "tensors"),
     [
         (Activation.KERNEL, 2),  # input and result
-        (Activation.RELU, 1),  # result
+        (Activation.RESULT, 1),  # result
         (Activation.QUICK_GELU, 3),  # input, sigmoid, result
         (Activation.GELU_NEW, 5),  # input, half of it, tangent, one more, result
+        # input, its product with the first number, exponential less one, that less the input, a byte a number, result
+        (Activation.XIELU, 5.5),
     ],
 )
-def test_an_activation_that_is_written_out(activation: Activation, tensors: int):
+def test_an_activation_that_is_written_out(activation: Activation, tensors: float):
     # 448 without the network, and 16 columns x 2 bytes x 4 tokens for each tensor; fused it is two again.
     plain = dense_block(8, 2, 1, 4, 16, gated=False)
     network = plain.feed_forward.model_copy(update={"activation": activation})

@@ -74,6 +74,18 @@ def test_batches_that_are_named_pass_every_rule() -> None:
     )
 
 
+def test_where_no_batch_would_do_another_remedy_is_named() -> None:
+    # 7 divides no share of 12 sequences, whatever dp; 1 divides them all.
+    twelve = sample_workload(global_batch=12)
+    assert refusal("native", sample_plan("native", dp=8, micro_batch=7), workload=twelve).endswith(
+        "valid values of dp on 8 GPUs with micro_batch = 1: 1, 2, 4"
+    )
+    # 3 sequences for each of 4 ranks are at most 3 micro-batches for 4 stages: 4 for each of 4 ranks would be 16.
+    assert refusal("native", sample_plan("native", pp=4, dp=4, micro_batch=2), workload=twelve).endswith(
+        "schedule 1f1b takes global_batch of at least pp x dp = 16"
+    )
+
+
 def test_kv_heads_are_never_replicated() -> None:
     # Megatron-LM would put one of 4 key-value heads on two ranks each; what that costs nobody can say yet.
     for framework in registry.FRAMEWORKS:

@@ -10,8 +10,8 @@ class Activation(StrEnum):
 
     KERNEL = "kernel"
     """One kernel that keeps its input: SiLU, GELU, its tanh form of torch. The square of a ReLU keeps as many."""
-    RELU = "relu"
-    """One kernel that keeps its result, which the next multiplication keeps anyway, as sigmoid and tangent do."""
+    RESULT = "result"
+    """One kernel that keeps its result, which the next multiplication keeps anyway: ReLU, sigmoid, tangent."""
     GELU_NEW = "gelu_new"
     """0.5 x (1 + tanh(...)) written out: x, half of it, the tangent and one more than it."""
     GELU_FAST = "gelu_fast"
@@ -21,20 +21,20 @@ class Activation(StrEnum):
     QUICK_GELU = "quick_gelu"
     """x sigmoid(1.702 x) written out: x and the sigmoid. One that is clipped keeps two tensors as well."""
     XIELU = "xielu"
-    """Two branches written out, which learn a number each (Apertus): four tensors, and which branch a number takes."""
+    """Two branches written out, which learn a number each (Apertus): four tensors, and a byte for the branch taken."""
     CLAMPED_SWISH = "clamped_swish"
     """The gate of gpt-oss: x, x clamped, its sigmoid, and the other factor plus one."""
 
     @property
-    def num_kept(self) -> int:
-        """Tensors of the width of the network that it keeps, apart from its result."""
+    def num_kept(self) -> float:
+        """Tensors of the width of the network that it keeps, apart from its result; of bytes it is half a tensor."""
         return {
             Activation.KERNEL: 1,
-            Activation.RELU: 0,
+            Activation.RESULT: 0,
             Activation.GELU_NEW: 4,
             Activation.GELU_FAST: 7,
             Activation.GELU_PYTHON: 3,
             Activation.QUICK_GELU: 2,
-            Activation.XIELU: 4,
+            Activation.XIELU: 4.5,
             Activation.CLAMPED_SWISH: 4,
         }[self]

@@ -211,7 +211,12 @@ class Attention(Kind):
                 chunked=self.chunked,
                 reads_mask=self.score_bias is not ScoreBias.NONE,
             ),
-            Elementwise(forward_values=2.0 * moved + bias, backward_values=3.0 * moved + bias + bias_gradient),
+            Elementwise(
+                forward_values=2.0 * moved,
+                backward_values=3.0 * moved,
+                kernel_values_forward=bias,
+                kernel_values_backward=bias + bias_gradient,
+            ),
             Gemm(tokens, self.hidden, self.output_width // tp),
         )
 

@@ -110,7 +110,7 @@ class LatentAttention(Kind):
             num_kv_heads=1,
             head_dim=self.index_head_dim,
             value_dim=1,
-            num_gradients=0,
+            has_gradient=False,
         )
         return (
             Gemm(tokens, self.index_heads * self.index_head_dim, self.q_lora_rank or self.hidden, num_gradients=0),

@@ -54,7 +54,7 @@ class Mlp(Kind):
         return (Split(SplitRule.FFN, "intermediate_size", self.ffn_hidden),)
 
 
-def kept_per_column(gated: bool, activation: Activation, stack: SoftwareStack) -> int:
+def kept_per_column(gated: bool, activation: Activation, stack: SoftwareStack) -> float:
     """Numbers kept per token and column: what the activation keeps, its result, and if gated also up and product.
 
     A stack that fuses keeps the input of its one kernel (gate and up, or the pre-activation) and the result.

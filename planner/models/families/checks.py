@@ -22,7 +22,7 @@ PARAMETER_FREE = (
 )
 """Every activation of transformers (its `ACT2FN`) that learns nothing."""
 WRITTEN_OUT = {
-    **dict.fromkeys(("relu", "sigmoid", "tanh", "linear"), Kept.RELU),
+    **dict.fromkeys(("relu", "sigmoid", "tanh", "linear"), Kept.RESULT),
     **dict.fromkeys(("gelu_new", "gelu_accurate", "gelu_python_tanh"), Kept.GELU_NEW),
     **dict.fromkeys(("quick_gelu", "gelu_10"), Kept.QUICK_GELU),
     "gelu_fast": Kept.GELU_FAST,
