@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from costmodel.errors import BadInputError, MissingError
 from costmodel.feasibility import contradiction
+from costmodel.model_flop import model_flop_per_step
 from costmodel.setting import Setting
-from costmodel.spec import Document, Measurement, PlanFile, Profile
+from costmodel.spec import Document, Measurement, PlanFile, Prediction, Profile
 from planner.files import check_writable, is_there, read_text, schema_of, write_text
 from planner.models.agreement import check_agreement
 
@@ -28,8 +29,8 @@ SAME_RATE_FRAC = 0.01
 def read_plan_file(path: Path) -> PlanFile:
     """The answer of `solve` or `check` in `path`.
 
-    Raises BadInputError, also where the model is not that of the config beside it, the prediction is of another plan
-    or workload, or the plan cannot be one of the model, batch and cluster beside it.
+    Raises BadInputError, also where the model is not that of the config beside it, a prediction is of another plan
+    or workload, or a plan cannot be one of the model, batch and cluster beside it.
     """
     file = read_document(path, PlanFile, "plan file")
     check_agreement(file.hf_config, file.model, f"plan file {path}")
@@ -45,7 +46,42 @@ def read_plan_file(path: Path) -> PlanFile:
             f"a step in {prediction.step_time_s:g} s on {file.plan.num_ranks} ranks are {rate:.6g} tokens a second and "
             f"rank, but tokens_per_s_per_gpu is {prediction.tokens_per_s_per_gpu:.6g}; solve again"
         )
+    _check_mfu(file, prediction, f"plan file {path}: prediction")
+    _check_others(file, setting, f"plan file {path}")
     return file
+
+
+def _check_others(file: PlanFile, setting: Setting, where: str) -> None:
+    """Raise BadInputError where a plan beside the answer cannot be one of the same cluster, model and batch."""
+    priced = {
+        f"alternatives[{number}]": (other.plan, other.prediction) for number, other in enumerate(file.alternatives)
+    }
+    for number, baseline in enumerate(file.baselines):
+        if baseline.plan is not None and baseline.prediction is not None:
+            priced[f"baselines[{number}]"] = (baseline.plan, baseline.prediction)
+    for place, (plan, prediction) in priced.items():
+        wrong = contradiction(setting, plan)
+        if wrong is not None:
+            raise BadInputError(f"{where}: {place}.plan: {wrong.sentence}; make it anew with `planner solve`")
+        _check_mfu(file, prediction, f"{where}: {place}.prediction")
+    devices = file.cluster.num_devices
+    for number, refused in enumerate(file.refused):
+        if refused.plan.num_ranks != devices:
+            raise BadInputError(
+                f"{where}: refused[{number}].plan has {refused.plan.num_ranks} ranks, but the cluster has {devices} "
+                "devices; make it anew with `planner solve`"
+            )
+
+
+def _check_mfu(file: PlanFile, prediction: Prediction, where: str) -> None:
+    """Raise BadInputError where the share of the peak is not that of the step time."""
+    peak_flop_per_s = file.cluster.device.peak_flop_per_s[file.workload.precision] * file.cluster.num_devices
+    mfu_frac = model_flop_per_step(file.model, file.workload) / (prediction.step_time_s * peak_flop_per_s)
+    if not math.isclose(mfu_frac, prediction.mfu_frac, rel_tol=SAME_RATE_FRAC):
+        raise BadInputError(
+            f"{where}: mfu_frac is {prediction.mfu_frac:.4g}, but the FLOP of the model in {prediction.step_time_s:g} "
+            f"s at the peak of {file.cluster.num_devices} devices make it {mfu_frac:.4g}; solve again"
+        )
 
 
 def read_measurement(path: Path) -> Measurement:

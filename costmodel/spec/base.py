@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from costmodel.errors import BadInputError
-from costmodel.spec.faults import describe
+from costmodel.spec.faults import describe, mistaken_switch
 from costmodel.spec.shown import MAX_SHOWN, shown
 
 MAX_DEPTH = 64
@@ -56,9 +56,13 @@ class Spec(BaseModel):
     def from_data(cls, data: Any, where: str) -> Self:
         """Validate parsed JSON; raises BadInputError with one sentence for the first fault."""
         try:
-            return cls.model_validate(data)
+            value = cls.model_validate(data)
         except ValidationError as error:
             raise BadInputError(describe(error, where, data)) from None
+        mistaken = mistaken_switch(data, value.model_dump(mode="json"))
+        if mistaken:
+            raise BadInputError(f"{where}: {mistaken}")
+        return value
 
 
 class Document(Spec):

@@ -56,6 +56,22 @@ def describe(error: ValidationError, where: str, data: Any) -> str:
     return f"{where}: {fault(first, place)}"
 
 
+def mistaken_switch(data: Any, read: Any, place: str = "") -> str:
+    """What is wrong where `data` has a switch and a number or text was read, or the other way round; else empty.
+
+    To pydantic, as to Python, true is 1. To whoever wrote the file it is not.
+    """
+    if isinstance(data, dict) and isinstance(read, dict):
+        pairs = [(data[key], read[key], f"{place}.{key}" if place else str(key)) for key in data if key in read]
+    elif isinstance(data, list | tuple) and isinstance(read, list):
+        pairs = [(*pair, f"{place}[{number}]") for number, pair in enumerate(zip(data, read, strict=False))]
+    elif isinstance(data, bool) != isinstance(read, bool):
+        return f"{place} is {shown(data)}, but must be {'true or false' if isinstance(read, bool) else 'a number'}"
+    else:
+        return ""
+    return next(filter(None, (mistaken_switch(*pair) for pair in pairs)), "")
+
+
 def fault(first: ErrorDetails, place: str) -> str:
     """What is wrong at `place`, the path of the key at fault, which is empty for a whole document."""
     kind, context = first["type"], first.get("ctx", {})

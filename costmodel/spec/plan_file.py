@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeInt, model_validator
 
 from costmodel.spec.base import Document, Spec, fingerprint
 from costmodel.spec.cluster import ClusterSpec
@@ -38,9 +38,18 @@ class Certificate(Document):
     """Layouts settled by lower bounds: no plan of theirs is faster than the best that is known."""
     solved: int = Field(ge=0)
     """Layouts whose stage cut and recompute were optimised."""
-    refused: dict[str, int]
+    refused: dict[str, NonNegativeInt]
     """Layouts refused, by rule."""
     wall_s: float = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        settled = self.pruned + self.solved + sum(self.refused.values())
+        if settled > self.considered:
+            raise ValueError(
+                f"pruned, solved and refused layouts are {settled} together, but considered is {self.considered}"
+            )
+        return self
 
 
 class Alternative(Spec):
@@ -49,6 +58,11 @@ class Alternative(Spec):
     plan: Plan
     prediction: Prediction
     why_not: str
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_pair(self.plan, self.prediction)
+        return self
 
 
 class Baseline(Spec):
@@ -60,6 +74,14 @@ class Baseline(Spec):
     plan: Plan | None
     prediction: Prediction | None
     infeasible: Infeasible | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.prediction is not None:
+            if self.plan is None:
+                raise ValueError("there is a prediction, but no plan that it is of")
+            _check_pair(self.plan, self.prediction)
+        return self
 
 
 class RefusedPlan(Spec):
@@ -105,11 +127,7 @@ class PlanFile(Document):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.prediction.plan_id != self.plan.plan_id:
-            raise ValueError(
-                f"the prediction belongs to plan {self.prediction.plan_id!r}, but the plan is {self.plan.plan_id!r}; "
-                f"solve or check again instead of editing the plan"
-            )
+        _check_pair(self.plan, self.prediction)
         return self
 
     @property
@@ -120,3 +138,11 @@ class PlanFile(Document):
         """
         parts = {"hf_config", "model", "workload", "cluster", "plan", "prediction"}
         return fingerprint(self.model_dump(mode="json", include=parts))
+
+
+def _check_pair(plan: Plan, prediction: Prediction) -> None:
+    if prediction.plan_id != plan.plan_id:
+        raise ValueError(
+            f"the prediction belongs to plan {prediction.plan_id!r}, but the plan is {plan.plan_id!r}; "
+            f"solve or check again instead of editing the plan"
+        )

@@ -119,9 +119,9 @@ class Infeasible(Document):
     """Short name of the rule, e.g. `heads_divide`."""
     sentence: str
     """What, where, the value, and what would do."""
-    needed: float | None = None
-    limit: float | None = None
-    stage: int | None = None
-    missing_bytes: int | None = None
+    needed: float | None = Field(default=None, ge=0)
+    limit: float | None = Field(default=None, ge=0)
+    stage: int | None = Field(default=None, ge=0)
+    missing_bytes: int | None = Field(default=None, ge=0)
     nearest: Plan | None = None
     """The nearest plan that works, where the search looked for one."""

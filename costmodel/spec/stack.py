@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from costmodel.spec.base import Document
 from costmodel.spec.workload import Precision
+
+MAX_HOST_S = 3600.0
+"""Of a step or a pass; an hour is a mistake."""
+MAX_BYTES_PER_LOGIT = 64.0
+"""Sixteen copies in fp32."""
+MAX_TRAFFIC_FACTOR = 1000.0
 
 
 class SoftwareStack(Document):
@@ -16,7 +22,7 @@ class SoftwareStack(Document):
     SCHEMA: ClassVar[str] = "stack/1"
 
     name: str = Field(min_length=1)
-    elementwise_traffic_factor: float = Field(gt=0)
+    elementwise_traffic_factor: float = Field(gt=0, le=MAX_TRAFFIC_FACTOR)
     """Bytes moved by element-wise work over the least possible: low where kernels are fused, high where eager."""
     norm_keeps_fp32_copy: bool
     """Whether each norm saves a four-byte copy of its input for backward."""
@@ -33,7 +39,7 @@ class SoftwareStack(Document):
     """Whether one buffer holds whole gradients all the time; else they come with the backward pass."""
     pipeline_buffer_per_microbatch: bool
     """Whether a pipeline stage keeps a receive buffer for every micro-batch of the step."""
-    logits_bytes_per_logit: dict[Precision, float]
+    logits_bytes_per_logit: dict[Precision, Annotated[float, Field(ge=0, le=MAX_BYTES_PER_LOGIT)]]
     """Bytes alive per logit at the start of backward beyond the saved fp32 log-probabilities, by precision name."""
     grad_reduce_overlap_frac: float = Field(ge=0, le=1)
     """Share of the gradient reduction that hides behind the backward pass of the last micro-batch."""
@@ -46,10 +52,10 @@ class SoftwareStack(Document):
     recompute_stops_early: bool
     """Whether repeating a block ends with the last tensor that backward needs: its last multiplication and the
     reduce-scatter behind it are then not repeated."""
-    launch_s_per_layer: float = Field(ge=0)
+    launch_s_per_layer: float = Field(ge=0, le=MAX_HOST_S)
     """Host time to launch one block's pass; compute below it does not get faster."""
-    tensor_dispatch_s_per_pass: float | None = Field(ge=0)
+    tensor_dispatch_s_per_pass: float | None = Field(ge=0, le=MAX_HOST_S)
     """Host time that tensor parallelism adds to a block's pass where no profile has timed it; None where tensors
     know nothing of being sharded (Megatron), or compilation has resolved it (torchtitan)."""
-    step_overhead_s: float = Field(ge=0)
+    step_overhead_s: float = Field(ge=0, le=MAX_HOST_S)
     """Time per step outside forward, backward, communication and optimizer."""

@@ -135,6 +135,18 @@ def edited(text: str, *path: str, value: object) -> str:
             ("cluster.nodes[0].node.device.memory_bytes is -1",),
         ),
         (("hf_config",), [], ("hf_config",)),
+        (("plan", "tp"), True, ("plan.tp is true, but must be a number",)),
+        (("stack", "norm_keeps_fp32_copy"), 1, ("stack.norm_keeps_fp32_copy is 1, but must be true or false",)),
+        (
+            ("stack", "logits_bytes_per_logit", "bf16"),
+            -4,
+            ("logits_bytes_per_logit.bf16 is -4, but",),
+        ),
+        (("stack", "step_overhead_s"), 1e9, ("stack.step_overhead_s is 1000000000.0, but must be at most 3600",)),
+        (("prediction", "mfu_frac"), 0.9, ("prediction: mfu_frac is 0.9, but the FLOP", "solve again")),
+        (("certificate", "solved"), 10**6, ("certificate: pruned, solved and refused layouts are", "considered is")),
+        (("certificate", "refused"), {"x": -1}, ("certificate.refused.x is -1, but must be at least 0",)),
+        (("alternatives", 0, "plan", "micro_batch"), 7, ("alternatives[0]: the prediction belongs to plan",)),
         (
             ("hf_config", "intermediate_size"),
             1024,

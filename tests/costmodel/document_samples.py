@@ -39,6 +39,7 @@ from costmodel.spec import (
 )
 
 PREDICTION = predict(model(), workload(global_batch=4), cluster(4), stack(), plan(dp=4, zero=2))
+SLOWER = predict(model(), workload(global_batch=4), cluster(4), stack(), plan(dp=4))
 INFEASIBLE = Infeasible(rule="memory", sentence="too big", needed=2.0, limit=1.0, stage=0, nearest=plan(dp=4, zero=3))
 PROFILE = profile(
     layer_sample(BLOCK, 1e-3, 2e-3, 960),
@@ -84,7 +85,7 @@ PLAN_FILE = PlanFile(
     plan=plan(dp=4, zero=2),
     prediction=PREDICTION,
     certificate=CERTIFICATE,
-    alternatives=(Alternative(plan=plan(dp=4), prediction=PREDICTION, why_not="slower"),),
+    alternatives=(Alternative(plan=plan(dp=4), prediction=SLOWER, why_not="slower"),),
     baselines=(Baseline(name="rule", rule="a rule", plan=None, prediction=None, infeasible=INFEASIBLE),),
     refused=(RefusedPlan(plan=plan(tp=4), infeasible=INFEASIBLE),),
     sensitivities=(Sensitivity(input="link", change="halved", step_time_s=0.2),),
