@@ -97,7 +97,8 @@ def _filled(settings: Any, config: dict[str, Any], path: str = "", *, left_out: 
     for field in dataclasses.fields(settings):
         value = _default(field)
         given = any(name in config for name in (field.name, *spellings.get(field.name, ())))
-        if not given and _is_count(value) and getattr(settings, field.name, None) == value:
+        # Read past the class, which may refuse to tell a size that some of its layers have of their own.
+        if not given and _is_count(value) and vars(settings).get(field.name) == value:
             yield Default(f"{path}{field.name}", field.name, value, left_out)
     for key, part in vars(settings).items():
         if dataclasses.is_dataclass(part) and hasattr(part, "attribute_map"):

@@ -1,7 +1,8 @@
 """Sizes a model that no family reads: builds the class that its config names, and records what it does.
 
 Nothing is allocated, nothing downloaded. Parameters are those of the class, counted. FLOP and saved bytes are those of
-forward passes in bf16 over one sequence of each of two lengths, from which both are known at any length.
+forward passes in bf16 over one sequence of each of a few lengths, from which both are known at any length. A class
+whose own code takes no bf16 is run in fp32.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from costmodel.spec import ModelSpec, Part
 from costmodel.spec.shown import shown
 from profiler.tracing.attention import RecordedAttention, recorded_attention
 from profiler.tracing.class_defaults import filled_in_words
-from profiler.tracing.failures import CODE_ERRORS, in_words, quiet_torch, quiet_transformers
+from profiler.tracing.failures import CODE_ERRORS, in_words, mixes_formats, quiet_torch, quiet_transformers
 from profiler.tracing.fake import fake_mode, to_fake
 from profiler.tracing.fit import passes_at_lengths
 from profiler.tracing.layers import has_unclear_experts, layer_runs, misfit_in_words
@@ -28,8 +29,12 @@ from profiler.tracing.stacks import stacks
 from profiler.tracing.transformers_model import build, require_transformers
 from profiler.tracing.whole_model import Pass, record_pass
 
-VALUE_BYTES = 2
-"""Of bf16."""
+FORMATS = {"bf16": torch.bfloat16, "fp32": torch.float32}
+"""Of weights and activations, the first one where the class runs in it."""
+
+
+class _FormatError(Exception):
+    """The class does not run in this format."""
 
 
 def trace_config(config: dict[str, Any], where: str, name: str) -> ModelSpec:
@@ -40,40 +45,50 @@ def trace_config(config: dict[str, Any], where: str, name: str) -> ModelSpec:
     """
     require_transformers(where)
     with quiet_torch(), quiet_transformers(), recorded_attention() as attention:
-        model = build(config, where)
-        architecture = type(model).__name__
-        longest = _max_seq_len(model)
-        fail = functools.partial(_refuse, model, architecture, where)
-        blocks = stacks(model)
-        if not blocks:
-            raise fail("it has no list of blocks")
-        with fake_mode():
-            try:
-                to_fake(model)
-                passes = passes_at_lengths(
-                    lambda length, max_calls: _record(model, blocks, attention, length, max_calls),
-                    longest,
-                    CODE_ERRORS,
-                )
-            except CODE_ERRORS as error:
-                raise fail(in_words(error)) from None
-            except TooManyCallsError:
-                raise fail(f"it takes more than {MAX_CALLS:,} calls into torch") from None
-    called = {id(part) for stretch in passes.recorded[0].stretches for call in stretch for part in call.modules}
+        try:
+            return _traced(config, where, name, attention, "bf16")
+        except _FormatError:
+            return _traced(config, where, name, attention, "fp32")
+
+
+def _traced(config: dict[str, Any], where: str, name: str, attention: RecordedAttention, number: str) -> ModelSpec:
+    """The model as it runs in the format `number`; raises _FormatError for bf16 that the class does not take."""
+    model = build(config, where, FORMATS[number])
+    longest = _max_seq_len(model)
+    fail = functools.partial(_refuse, model, where)
+    blocks = stacks(model)
+    if not blocks:
+        raise fail("it has no list of blocks")
+    with fake_mode():
+        to_fake(model)
+        try:
+            passes = passes_at_lengths(
+                lambda length, max_calls: _record(model, blocks, attention, length, max_calls), longest, CODE_ERRORS
+            )
+        except CODE_ERRORS as error:
+            if number == "bf16" and mixes_formats(error):
+                raise _FormatError from None
+            raise fail(_other_input(model) or in_words(error)) from None
+        except TooManyCallsError:
+            raise fail(f"it takes more than {MAX_CALLS:,} calls into torch") from None
+    first = passes.recorded[0]
+    called = {id(part) for stretch in first.stretches for call in stretch for part in call.modules}
     idle = [key for key, stack in blocks.items() if any(id(block) not in called for block in stack)]
     if idle:
         raise fail(f"{', '.join(idle)} did not run on token ids alone")
     if len({recorded.calls for recorded in passes.recorded}) > 1:
         raise fail("which of its blocks run depends on the length of the sequence")
-    pieces = pieces_of(model, passes.recorded, _encoder(model, passes.recorded[0]))
+    if any(not call.hidden for stretch in first.stretches for call in stretch):
+        raise fail("one of its blocks returns no numbers")
+    pieces = pieces_of(model, passes.recorded, _encoder(model, first))
     if misfit := misfit_in_words(pieces, passes.lengths):
         raise fail(misfit)
     return ModelSpec(
         name=name,
-        architecture=architecture,
-        runs=layer_runs(pieces, passes.lengths, VALUE_BYTES),
+        architecture=type(model).__name__,
+        runs=layer_runs(pieces, passes.lengths, FORMATS[number].itemsize),
         max_seq_len=passes.longest or longest,
-        assumptions=_assumptions(config, model, pieces),
+        assumptions=_assumptions(config, model, pieces, number),
     )
 
 
@@ -92,12 +107,20 @@ def _record(
     return record_pass(model.train(), blocks, max_calls, run)
 
 
-def _refuse(model: nn.Module, architecture: str, where: str, reason: str) -> BadInputError:
+def _refuse(model: Any, where: str, reason: str) -> BadInputError:
     num_params = sum(weight.numel() for weight in model.parameters())
+    # Layers in a row that take token ids: what a factory may return.
+    advice = "" if _other_input(model) or model.config.is_encoder_decoder else "; give the model as module:factory"
     return BadInputError(
-        f"{where}: no family reads {architecture}; it has {num_params:,} parameters, but its forward pass cannot be "
-        f"traced, so its FLOP and memory are not known: {reason}; give the model as module:factory"
+        f"{where}: no family reads {type(model).__name__}; it has {num_params:,} parameters, but its forward pass "
+        f"cannot be traced, so its FLOP and memory are not known: {reason}{advice}"
     )
+
+
+def _other_input(model: Any) -> str:
+    """That the model is fed by something else than token ids; empty where it is not."""
+    fed_by = model.main_input_name
+    return "" if fed_by == "input_ids" else f"it is fed by {fed_by}, and only token ids are traced"
 
 
 def _max_seq_len(model: Any) -> int | None:
@@ -111,11 +134,11 @@ def _encoder(model: Any, recorded: Pass) -> str | None:
     return recorded.stretches[0][0].stack if is_pair else None
 
 
-def _assumptions(config: dict[str, Any], model: Any, pieces: list[Piece]) -> tuple[str, ...]:
+def _assumptions(config: dict[str, Any], model: Any, pieces: list[Piece], number: str) -> tuple[str, ...]:
     architecture = type(model).__name__
     said = [
-        f"Sized by tracing transformers' {architecture} in bf16, without its fused kernels; no family reads it, so its "
-        "layers cannot be split by tensor parallelism."
+        f"Sized by tracing transformers' {architecture} in {number}, without its fused kernels; no family reads it, so "
+        "its layers cannot be split by tensor parallelism."
     ]
     if not config.get("architectures"):
         said.append(f"The class is {architecture}, taken from model_type {shown(config.get('model_type'))}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,13 +22,30 @@ CODE_ERRORS = (
 )
 """Of model classes. torch raises RuntimeError where a shape, an operator or a value is not to be had without values."""
 MAX_WORDS_CHARS = 300
+MIXES_FORMATS = re.compile(
+    r"expected scalar type|same dtype|dtype mismatch|unsupported dtype|Half|BFloat16", re.IGNORECASE
+)
+"""What torch says of numbers in a format that an operator does not take, or that do not go together."""
+LOOKS_AT_VALUES = re.compile(r"DataDependent|DynamicOutputShape|swap_tensors|Couldn't swap|_local_scalar_dense")
+"""In what torch raises where code wants the values of a tensor that has none."""
 
 
 def in_words(error: BaseException) -> str:
     """The kind of `error` and its first paragraph, on one line of bounded length."""
-    paragraph = str(error).strip().split("\n\n")[0]
-    text = f"{type(error).__name__}: {' '.join(paragraph.split())}".rstrip(".: ")
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - of a kind that is not ours, which may fail at telling what it is as well
+        said = ""
+    kind = type(error).__name__
+    if LOOKS_AT_VALUES.search(f"{kind}: {said}"):
+        return "its code looks at the values of tensors, which a trace does not have"
+    text = f"{kind}: {' '.join(said.strip().split(chr(10) * 2)[0].split())}".rstrip(".: ")
     return text if len(text) <= MAX_WORDS_CHARS else f"{text[: MAX_WORDS_CHARS - 3]}..."
+
+
+def mixes_formats(error: BaseException) -> bool:
+    """Whether torch refused an operator for the format of its numbers."""
+    return isinstance(error, RuntimeError | TypeError) and MIXES_FORMATS.search(str(error)) is not None
 
 
 @contextmanager

@@ -50,16 +50,18 @@ def coefficients(short: float, long: float, short_len: int, long_len: int) -> tu
 def misfit(amounts: Sequence[Sequence[float]], lengths: Sequence[int]) -> tuple[int, float] | None:
     """The length at which what the first two of `lengths` tell is wrong by more than `MAX_MISS`, and by which share.
 
-    `amounts` holds for each layer what was recorded at each length. None where all is as told.
+    `amounts` holds for each layer what was recorded at each length. The third one is compared with, or the first where
+    there is none: the second is always as told. None where all is.
     """
     fits = [coefficients(layer[0], layer[1], lengths[0], lengths[1]) for layer in amounts]
-    for index, length in enumerate(lengths):
-        told = [a * length + b * length**2 for a, b in fits]
-        found = [layer[index] for layer in amounts]
-        wrong = sum(abs(one - other) for one, other in zip(told, found, strict=True))
-        if wrong > MAX_MISS * sum(found):
-            return length, wrong / sum(found) if sum(found) else float("inf")
-    return None
+    index = 2 if len(lengths) > 2 else 0
+    length = lengths[index]
+    told = [a * length + b * length**2 for a, b in fits]
+    found = [layer[index] for layer in amounts]
+    wrong = sum(abs(one - other) for one, other in zip(told, found, strict=True))
+    if wrong <= MAX_MISS * sum(found):
+        return None
+    return length, wrong / sum(found) if sum(found) else float("inf")
 
 
 def lengths_within(longest: int | None) -> tuple[int, int]:

@@ -43,15 +43,17 @@ NOT_OF_SIZES = frozenset(
     }
 )
 """Keys that say how a model is stored or run, not what it is made of; some of them name code to be fetched."""
+NEEDED_PACKAGE = re.compile(r"requires the (\S+) library but it was not found")
+"""In what transformers raises where a class needs a package that is not installed."""
 ATTENTION = "recorded"
 """Name of the attention that is recorded, in the registry of transformers."""
 
 
-def build(config: dict[str, Any], where: str) -> nn.Module:
-    """The model on the meta device in bf16, its attention left to `ATTENTION` where the class allows it.
+def build(config: dict[str, Any], where: str, dtype: torch.dtype = torch.bfloat16) -> nn.Module:
+    """The model on the meta device, its attention left to `ATTENTION` where the class allows it.
 
     Raises BadInputError for a class that transformers has not, a config that the class does not take, sizes that the
-    config lacks, and sizes that no one trains.
+    config lacks, and sizes that no one trains; MissingError where the class needs a package that is not installed.
     """
     _refuse_absurd_sizes(config, where)
     with _offline():
@@ -60,18 +62,11 @@ def build(config: dict[str, Any], where: str) -> nn.Module:
         if kind is None:
             raise BadInputError(_no_such_class(config, name, where))
         sizes = _sizes_only(config)
-        try:
+        with _building(name, where):
             settings = kind.config_class.from_dict(sizes)
-            refuse_filled_sizes(settings, sizes, where)
-            with torch.device("meta"), _Bounded():
-                model = _from_config(kind, sizes)
-        except _TooManyCallsError:
-            raise BadInputError(
-                f"{where}: {name} of these sizes takes more than {MAX_TENSOR_CALLS:,} calls into torch to build; "
-                "give a config with smaller counts"
-            ) from None
-        except (*CODE_ERRORS, _strict_config_error()) as error:
-            raise BadInputError(f"{where}: transformers cannot build {name} from it: {in_words(error)}") from None
+        refuse_filled_sizes(settings, sizes, where)
+        with _building(name, where), torch.device("meta"), _Bounded():
+            model = _from_config(kind, sizes, dtype)
         refuse_filled_experts(model, settings, sizes, where)
         refuse_dense(model, settings, sizes, where)
         return model
@@ -91,7 +86,8 @@ def class_name(config: dict[str, Any], where: str) -> str:
     tables = [
         table for name, table in vars(modeling_auto).items() if name.startswith("MODEL_") and name.endswith("_NAMES")
     ]
-    offers = dict.fromkeys(table[model_type] for table in tables if isinstance(table.get(model_type), str))
+    known = [table.get(model_type) for table in tables] if isinstance(model_type, str) else []
+    offers = dict.fromkeys(found for found in known if isinstance(found, str))
     several = f", such as {' or '.join(list(offers)[:3])}" if offers else ""
     raise BadInputError(
         f"{where}: architectures is missing, and transformers has no causal language model for model_type "
@@ -124,25 +120,25 @@ def _class(name: str) -> Any:
     return None if kind.config_class is None else kind
 
 
-def _from_config(kind: Any, sizes: dict[str, Any]) -> nn.Module:
+def _from_config(kind: Any, sizes: dict[str, Any], dtype: torch.dtype) -> nn.Module:
     """The model; a class that has its attention of its own, not out of the registry, keeps it."""
     try:
-        return _with_attention(kind, sizes, ATTENTION)
+        return _with_attention(kind, sizes, dtype, ATTENTION)
     except ValueError as error:  # transformers knows that the class writes its attention out
         if ATTENTION not in str(error):
             raise
     except KeyError as error:  # the class looks in a table of its own, as Falcon and GPT-Neo do
         if error.args != (ATTENTION,):
             raise
-    return _with_attention(kind, sizes, None)
+    return _with_attention(kind, sizes, dtype, None)
 
 
-def _with_attention(kind: Any, sizes: dict[str, Any], attention: str | None) -> nn.Module:
+def _with_attention(kind: Any, sizes: dict[str, Any], dtype: torch.dtype, attention: str | None) -> nn.Module:
     """The model with the attention of that name; None means the one that the class prefers."""
     # The config takes down the name of the attention, for its towers too, so each try has one of its own.
     settings = kind.config_class.from_dict(sizes)
     settings.use_cache = False
-    model: nn.Module = kind._from_config(settings, dtype=torch.bfloat16, attn_implementation=attention)
+    model: nn.Module = kind._from_config(settings, dtype=dtype, attn_implementation=attention)
     return model
 
 
@@ -200,6 +196,24 @@ class _Bounded(TorchFunctionMode):
         if self._num_calls > MAX_TENSOR_CALLS:
             raise _TooManyCallsError
         return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def _building(name: str, where: str) -> Iterator[None]:
+    """Turns what the code of transformers raises into one sentence."""
+    try:
+        yield
+    except _TooManyCallsError:
+        raise BadInputError(
+            f"{where}: {name} of these sizes takes more than {MAX_TENSOR_CALLS:,} calls into torch to build; "
+            "give a config with smaller counts"
+        ) from None
+    except (*CODE_ERRORS, _strict_config_error()) as error:
+        if package := NEEDED_PACKAGE.search(str(error)):
+            raise MissingError(
+                f"{where}: {name} needs {package[1]}, which is not installed; get it with `pip install {package[1]}`"
+            ) from None
+        raise BadInputError(f"{where}: transformers cannot build {name} from it: {in_words(error)}") from None
 
 
 def _strict_config_error() -> type[Exception]:

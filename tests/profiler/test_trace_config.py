@@ -296,6 +296,34 @@ def test_experts_that_a_class_saves_but_does_without_are_none() -> None:
         assert trace({**doge, **unused}).params_total == built(doge)
 
 
+@pytest.mark.slow
+def test_a_class_that_takes_no_bf16_is_traced_in_fp32() -> None:
+    data = without(config("FNetForMaskedLM", "fnet", type_vocab_size=4), "num_key_value_heads", "num_attention_heads")
+    model = trace(data)
+    assert model.params_total == built(data)
+    assert "tracing transformers' FNetForMaskedLM in fp32" in model.assumptions[0]
+
+
+@pytest.mark.slow
+def test_a_class_that_is_fed_by_sound_is_said_to_be() -> None:
+    data = config("Wav2Vec2ForCTC", "wav2vec2")
+    with pytest.raises(BadInputError, match=r"it is fed by input_values, and only token ids are traced$"):
+        trace(data)
+
+
+def test_a_size_of_some_layers_alone_is_no_fault_of_the_class() -> None:
+    kinds = ["sliding_attention", "sliding_attention", "full_attention"]
+    data = config(
+        "Gemma4UnifiedForCausalLM",
+        "gemma4_unified_text",
+        layer_types=kinds,
+        num_global_key_value_heads=None,
+        sliding_window=64,
+        per_layer_config={"2": {"head_dim": 16}},
+    )
+    assert trace(data).params_total == built(data)
+
+
 def test_a_size_may_stand_under_either_name_that_the_class_knows() -> None:
     renamed = without(XGLM, "d_model", "num_layers") | {"hidden_size": 64, "num_hidden_layers": 3}
     assert trace(renamed).params_total == trace(XGLM).params_total == built(XGLM)

@@ -200,7 +200,7 @@ class Positions(nn.Module):
 
 @pytest.mark.parametrize(
     ("layer", "said"),
-    [(Latents(), r"is wrong by \d+% at 256 tokens"), (Switching(), r"is wrong by \d+% at 16,384 tokens")],
+    [(Latents(), r"is wrong by \d+% at 16,384 tokens"), (Switching(), r"is wrong by \d+% at 16,384 tokens")],
 )
 def test_work_that_two_lengths_do_not_tell_has_no_price(layer: nn.Module, said: str) -> None:
     with pytest.raises(BadInputError, match=f"its FLOP do not grow with the tokens and their pairs: .* {said}"):
