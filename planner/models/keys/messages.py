@@ -17,12 +17,13 @@ from planner.models.keys.quotient import Quotient
 
 
 def origin(source: Any, config: Config) -> str:
-    """The keys that a value comes from, for messages: `head_dim`, or `hidden_size / num_attention_heads`."""
+    """What the width of a head comes from, for messages: `head_dim`, or `hidden_size / num_attention_heads`."""
     while isinstance(source, Key) and not config.has(source.name) and isinstance(source.default, Key | Quotient):
         source = source.default
     if isinstance(source, Quotient):
         return f"{config.place(source.dividend.name)} / {config.place(source.divisor.name)}"
-    return config.place(source.name) if isinstance(source, Key) else "head_dim"
+    key = _key_behind(source, config)
+    return "width of a head" if key is None else config.place(key)
 
 
 def contradiction(error: ValueError, fields: Mapping[str, Any], config: Config) -> str:
@@ -31,11 +32,11 @@ def contradiction(error: ValueError, fields: Mapping[str, Any], config: Config) 
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False)[0]
         message = fault(first, ".".join(str(place) for place in first["loc"]))
-    for field_name, source in fields.items():
-        key = _key_behind(source, config)
-        if key is not None:
-            message = re.sub(rf"\b{field_name}\b", config.place(key), message)
-    return message
+    keys = {name: key for name, source in fields.items() if (key := _key_behind(source, config)) is not None}
+    # A field is named with its value; elsewhere the same letters are a word. All at once, since a key may be called as
+    # another field is.
+    named = rf"\b({'|'.join(map(re.escape, keys))})(?= (?:is\b|-?\d))"
+    return re.sub(named, lambda found: config.place(keys[found[1]]), message) if keys else message
 
 
 def _key_behind(source: Any, config: Config) -> str | None:
