@@ -203,7 +203,7 @@ def local_answer() -> PlanFile:
         profile=profile,
         plan=chosen,
         prediction=prediction(
-            chosen, 0.474, terms, (stage,), 4 * GIB, interval_frac=0.2, tokens_per_s_per_gpu=4320, mfu_frac=0.61
+            chosen, 0.474, terms, (stage,), 4 * GIB, interval_frac=0.2, tokens_per_s_per_gpu=4320, mfu_frac=0.819
         ),
         certificate=None,
         input_hashes={"model": "11aa" * 16, "profile": "22bb" * 16},

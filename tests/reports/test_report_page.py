@@ -164,9 +164,11 @@ def hostile(value: Any) -> Any:
 
 
 def with_matching_ids(data: dict[str, Any]) -> PlanFile:
-    """A plan file whose prediction belongs to its plan again after the plan's texts have changed."""
-    plan_id = Plan.model_validate(data["plan"]).plan_id
-    return PlanFile.model_validate({**data, "prediction": {**data["prediction"], "plan_id": plan_id}})
+    """A plan file whose predictions belong to their plans again after the plans' texts have changed."""
+    for pair in (data, *data["alternatives"], *data["baselines"]):
+        if pair["prediction"] is not None:
+            pair["prediction"]["plan_id"] = Plan.model_validate(pair["plan"]).plan_id
+    return PlanFile.model_validate(data)
 
 
 @pytest.mark.parametrize("sample", [local_answer, cluster_answer])
