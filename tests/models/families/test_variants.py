@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from decoder_samples import ATTENTION, GATED, SIZES, TABLE
 from reading import read, read_file
@@ -50,5 +52,6 @@ def test_a_score_reads_what_a_narrow_head_would() -> None:
 
 
 def test_a_listed_class_is_never_a_variant_too() -> None:
-    names = [family.architecture for family in families()]
-    assert all(names.count(name) == 1 for name in names if name.startswith(("Bert", "T5", "Roberta")))
+    # Some classes are read for two model types, e.g. that of DeepSeek V3 for Kimi K2.
+    counts = Counter((family.architecture, family.model_type) for family in families())
+    assert [names for names, count in counts.items() if count > 1] == []
