@@ -122,7 +122,7 @@ class Rotation:
 
     def _share(self, config: Config, values: Mapping[str, Any]) -> float:
         share = values.get("partial_rotary_factor", config.data.get(self.key))
-        if share is None:
+        if share is None and (self.key not in config.data or self.default == 1):
             return self.default
         if type(share) not in (int, float) or not 0 < share <= 1:
             config.fail(f"{config.place(self.key)} is {shown(share)}, but must be a number above 0 and at most 1")

@@ -14,8 +14,9 @@ from planner.models.keys.source import REQUIRED, value_of
 class Key:
     """One key, under its own name or one of `aliases`, that the class reads alike.
 
-    `default` is the class's own where the key is missing, `null` where it is null (the default, if not given); both
-    are constants or sources. An assumption says that one was taken. Sizes that make the model never have a default.
+    `default` is the class's own where the key is missing, `null` where it is null; both are constants or sources. An
+    assumption says that one was taken. Sizes that make the model never have a default. Where `null` is not given, null
+    stands for a default that is no number, and is refused in place of one that is, as transformers does.
     """
 
     name: str
@@ -39,12 +40,20 @@ class Key:
         default = self.null if is_null and self.null is not REQUIRED else self.default
         if default is REQUIRED:
             return self._checked(config, self.name)
+        if is_null and default is self.default and type(default) in (int, float):
+            config.fail(
+                f"key {config.place(self._null_name(config))} is null; give a number, or leave the key out for "
+                f"{default:,}, the default of {config.architecture}"
+            )
         if isinstance(default, Quotient):
             value = default.quotient(config, layer, f"give sizes that divide, or {config.place(self.name)}")
         else:
             value = value_of(default, config, layer)
         self._note(config, value, is_default=default is self.default)
         return value
+
+    def _null_name(self, config: Config) -> str:
+        return next(name for name in (self.name, *self.aliases) if name in config.data)
 
     def _checked(self, config: Config, name: str) -> Any:
         raise NotImplementedError

@@ -87,7 +87,8 @@ def test_a_tower_told_twice_may_not_contradict_itself() -> None:
         ({"vision_config": {**VISION, "image_size": [8, 8]}}, "vision_config.image_size"),
         ({"vision_config": {**VISION, "intermediate_size": None}}, "vision_config.intermediate_size"),
         ({"text_config": {**TEXT, "num_attention_heads": 3}}, "text_config.num_attention_heads = 3 does not divide"),
-        ({"projection_dim": None, "text_config": {**TEXT, "vocab_size": 0}}, "text_config.vocab_size"),
+        ({"projection_dim": None}, "projection_dim is null; give a number, or leave the key out for 512"),
+        ({"text_config": {**TEXT, "vocab_size": 0}}, "text_config.vocab_size"),
     ],
 )
 def test_contradictions_are_refused_by_name(changes: dict[str, Any], named: str) -> None:
