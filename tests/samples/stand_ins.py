@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from costmodel.model_flop import model_flop_per_step
 from costmodel.spec import (
     ClusterSpec,
+    Device,
     MemoryItem,
     ModelSpec,
     Plan,
@@ -47,7 +49,7 @@ def stand_in_plan_file(
         stack=stack,
         profile=None,
         plan=plan,
-        prediction=_prediction(plan, workload, cluster.device.memory_limit_bytes),
+        prediction=_prediction(plan, workload, model, cluster.device),
         certificate=None,
         input_hashes={},
         versions={},
@@ -55,7 +57,9 @@ def stand_in_plan_file(
     )
 
 
-def _prediction(plan: Plan, workload: Workload, limit_bytes: int) -> Prediction:
+def _prediction(plan: Plan, workload: Workload, model: ModelSpec, device: Device) -> Prediction:
+    # A reader checks rates against the time of a step, which is one second.
+    peak_flop = device.peak_flop_per_s[workload.precision] * plan.num_ranks
     item = MemoryItem(
         name="weights",
         steady_bytes=SIZE_BYTES,
@@ -69,7 +73,7 @@ def _prediction(plan: Plan, workload: Workload, limit_bytes: int) -> Prediction:
         step_time_low_s=1e-6,
         step_time_high_s=1e6,
         tokens_per_s_per_gpu=workload.tokens_per_step / plan.num_ranks,
-        mfu_frac=0.1,
+        mfu_frac=model_flop_per_step(model, workload) / peak_flop,
         bubble_frac=0.0,
         terms=(TimeTerm(name="compute", time_s=1.0, source=Source.ASSUMED),),
         stages=tuple(StageMemory(stage=stage, items=(item,)) for stage in range(plan.pp)),
@@ -77,7 +81,7 @@ def _prediction(plan: Plan, workload: Workload, limit_bytes: int) -> Prediction:
         peak_memory_low_bytes=SIZE_BYTES,
         peak_memory_high_bytes=SIZE_BYTES,
         peak_stage=0,
-        memory_limit_bytes=limit_bytes,
+        memory_limit_bytes=device.memory_limit_bytes,
         verdict=Verdict.FITS,
         source=Source.ASSUMED,
         interval_note="wide enough for any computer",
