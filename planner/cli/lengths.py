@@ -45,8 +45,10 @@ def check_seq_len(seq_len: int, model: ModelSpec, hf_config: Mapping[str, Any], 
         )
     if longest is not None and seq_len > longest:
         keys = keys_of_length(hf_config, longest)
-        if named is None or preset_path(named) is not None:
+        if named is None:
             more = ", or name a config.json of your own that takes more"
+        elif preset_path(named) is not None:
+            more = f", or name a config.json of your own that takes more (start from `planner show {named} --config`)"
         else:
             more = f", or raise {' and '.join(keys)} in its config.json" if keys else ""
         raise BadInputError(

@@ -27,8 +27,9 @@ UNDERSTOOD = (
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--svg", type=options.PATH, metavar="OUT.SVG", help="Draw a cluster into this file as well.")
+@click.option("--config", "as_config", is_flag=True, help="Print the config.json of a model, as a start for your own.")
 @options.json_flag
-def show(file: str, svg: Path | None, as_json: bool) -> None:
+def show(file: str, svg: Path | None, as_config: bool, as_json: bool) -> None:
     """Say what was understood from FILE, and what was assumed.
 
     FILE is a config.json or its folder, a cluster, profile, plan or measurement, the output of nvidia-smi topo -m,
@@ -39,7 +40,9 @@ def show(file: str, svg: Path | None, as_json: bool) -> None:
     kind, (data, print_for_person) = _understand(file)
     if svg is not None:
         _draw(kind, file, svg)
-    if as_json:
+    if as_config:
+        print_json(_config(kind, file))
+    elif as_json:
         print_json({"kind": kind, **data})
     else:
         print_for_person(out())
@@ -87,6 +90,18 @@ def _model(file: str) -> Shown:
     loaded = loading.load(file)
     data = {**model_object(loaded.spec), "sha256": loaded.sha256}
     return data, lambda console: print_model(console, loaded.spec)
+
+
+def _config(kind: str, file: str) -> dict[str, Any]:
+    """The raw config of a model; raises BadInputError for what has none."""
+    from costmodel.errors import BadInputError
+    from planner.cli.loading import names_factory
+    from planner.models.read import load_config
+
+    if kind != "model" or names_factory(file):
+        has = "is built by code" if kind == "model" else f"is a {kind}"
+        raise BadInputError(f"--config prints the config.json of a model, but {file} {has}; leave --config out")
+    return load_config(file).data
 
 
 def _tool_output(text: str, file: str) -> tuple[str, Shown] | None:

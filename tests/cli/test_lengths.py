@@ -32,7 +32,12 @@ def refusal(seq_len: int, config: str) -> str:
         ("clip_vit_base_patch32.json", 77, "raise text_config.max_position_embeddings in its config.json"),
         # Two rows of the table are for padding, so no key says 512; its default is not in the file either.
         ("xlm_roberta_base.json", 512, "takes at most 512 tokens; use at most that"),
-        ("gpt2-xl", 1024, "use at most that, or name a config.json of your own that takes more"),
+        (
+            "gpt2-xl",
+            1024,
+            "use at most that, or name a config.json of your own that takes more (start from `planner show gpt2-xl "
+            "--config`)",
+        ),
     ],
 )
 def test_the_key_that_would_allow_more_is_that_of_the_class(config: str, longest: int, what_would_do: str) -> None:

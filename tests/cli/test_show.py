@@ -173,3 +173,14 @@ def test_stacks_are_named_and_rows_that_look_alike_say_what_differs(planner) -> 
     assert "3,147,008 parameters each" in text
     assert "3,146,752 parameters each" in text
     assert "parameters each" not in planner("show", "llama-demo-6m").stdout
+
+
+def test_the_config_of_a_preset_is_a_start_for_ones_own(planner, tmp_path: Path) -> None:
+    config = planner("show", "llama-demo-6m", "--config").json
+    assert config == load_model("llama-demo-6m").hf_config
+    (tmp_path / "config.json").write_text(json.dumps({**config, "vocab_size": config["vocab_size"] + 1}))
+    # A row of the table and one of the head, 256 wide, more.
+    assert planner("show", "config.json", "--json").json["params_total"] == 6426880 + 2 * 256
+    refused = planner("show", "h100-sxm", "--config")
+    assert refused.code == 2
+    assert "--config prints the config.json of a model, but h100-sxm is a cluster" in refused.stderr
