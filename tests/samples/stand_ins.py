@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from costmodel.model_flop import model_flop_per_step
@@ -58,8 +59,8 @@ def stand_in_plan_file(
 
 
 def _prediction(plan: Plan, workload: Workload, model: ModelSpec, device: Device) -> Prediction:
-    # A reader checks rates against the time of a step, which is one second.
-    peak_flop = device.peak_flop_per_s[workload.precision] * plan.num_ranks
+    # A reader checks rates against the time of a step, which is one second, where the device has the precision.
+    peak_flop = device.peak_flop_per_s.get(workload.precision, math.inf) * plan.num_ranks
     item = MemoryItem(
         name="weights",
         steady_bytes=SIZE_BYTES,
