@@ -142,6 +142,8 @@ def _assumptions(config: dict[str, Any], model: Any, pieces: list[Piece], number
     ]
     if not config.get("architectures"):
         said.append(f"The class is {architecture}, taken from model_type {shown(config.get('model_type'))}.")
+    elif config.get("model_type") not in (None, type(model.config).model_type):
+        said.append(f"The model_type {shown(config['model_type'])} is not that of {architecture}, which is read.")
     if filled := filled_in_words(model.config, config):
         said.append(filled)
     if not any(work.has_fused_attention for piece in pieces for work in piece.works if piece.part is not Part.HEAD):

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from costmodel.errors import BadInputError, PlannerError
-from profiler.tracing.failures import in_words
+from profiler.tracing.failures import a_kind, in_words
 from profiler.tracing.recorder import TooManyCallsError
 
 SHAPE_OF_LAYERS = (
@@ -41,13 +41,21 @@ class Factory:
             raise BadInputError(f"{where}: give the module as Python imports it, e.g. {dotted}:{attribute}")
         with users_code(where, f"importing {module_name}"):
             _first_in_path(os.getcwd())
-            module: Any = importlib.import_module(module_name)
+            try:
+                module: Any = importlib.import_module(module_name)
+            except ModuleNotFoundError as error:
+                if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+                    raise
+                raise BadInputError(
+                    f"{where}: there is no module {error.name} in the folder {os.getcwd()} nor where Python looks; run "
+                    "planner in the folder that holds it, or name it in PYTHONPATH"
+                ) from None
         with users_code(where, f"looking up {attribute} in {module_name}"):
             found = module
             for part in attribute.split("."):
                 found = getattr(found, part)
         if not callable(found):
-            raise BadInputError(f"{where}: {attribute} is a {type(found).__name__}, but must be a function or class")
+            raise BadInputError(f"{where}: {attribute} is {a_kind(found)}, but must be a function or class")
         self._build: Callable[[], Any] = found
         file = getattr(module, "__file__", None)
         self.source = Path(file) if file else None
@@ -61,16 +69,20 @@ class Factory:
         where = f"factory {self.text}"
         with users_code(where, "building it"), torch.device("meta"):
             built = self._build()
-            example = getattr(built, "example_input", None)
+            example = getattr(built, "example_input", None) if isinstance(built, nn.Module) else None
             parts = built if isinstance(built, list | tuple | nn.Sequential | nn.ModuleList) else _layers_of(built)
+        if any(kind.__name__ == "PreTrainedModel" for kind in type(built).__mro__):
+            raise BadInputError(
+                f"{where}: returned {type(built).__name__}, a model of transformers; give its config.json instead"
+            )
         if parts is None:
-            raise BadInputError(f"{where}: returned a {type(built).__name__}, but must return {SHAPE_OF_LAYERS}")
+            raise BadInputError(f"{where}: returned {a_kind(built)}, but must return {SHAPE_OF_LAYERS}")
         layers = tuple(parts)
         for index, layer in enumerate(layers):
             if not isinstance(layer, nn.Module):
-                raise BadInputError(f"{where}: layer {index} is a {type(layer).__name__}, but must be an nn.Module")
+                raise BadInputError(f"{where}: layer {index} is {a_kind(layer)}, but must be an nn.Module")
         if example is not None and not callable(example):
-            raise BadInputError(f"{where}: example_input is a {type(example).__name__}, but must be a function")
+            raise BadInputError(f"{where}: example_input is {a_kind(example)}, but must be a function")
         return layers, example
 
 
@@ -93,7 +105,7 @@ def users_code(where: str, doing: str) -> Iterator[None]:
 
 
 def _layers_of(built: object) -> Sequence[Any] | None:
-    layers = getattr(built, "layers", None)
+    layers = getattr(built, "layers", None) if isinstance(built, nn.Module) else None
     return layers if isinstance(layers, list | tuple | nn.Sequential | nn.ModuleList) else None  # type: ignore[return-value]
 
 

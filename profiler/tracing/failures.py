@@ -43,6 +43,12 @@ def in_words(error: BaseException) -> str:
     return text if len(text) <= MAX_WORDS_CHARS else f"{text[: MAX_WORDS_CHARS - 3]}..."
 
 
+def a_kind(value: object) -> str:
+    """The kind of a value with its article."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
+
+
 def mixes_formats(error: BaseException) -> bool:
     """Whether torch refused an operator for the format of its numbers."""
     return isinstance(error, RuntimeError | TypeError) and MIXES_FORMATS.search(str(error)) is not None

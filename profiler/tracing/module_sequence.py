@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from costmodel.errors import BadInputError
 from costmodel.spec import ModelSpec, Part
 from profiler.tracing.factory import Factory, users_code
-from profiler.tracing.failures import quiet_torch
+from profiler.tracing.failures import a_kind, quiet_torch
 from profiler.tracing.fake import fake_mode, to_fake
 from profiler.tracing.fit import passes_at_lengths
 from profiler.tracing.layers import has_unclear_experts, layer_runs, misfit_in_words
@@ -49,9 +49,7 @@ def trace_factory(factory: Factory) -> ModelSpec:
             with users_code(where, "making its example_input"):
                 inputs = _tokens(1, seq_len) if example_input is None else example_input(1, seq_len)
             if not isinstance(inputs, Tensor):
-                raise BadInputError(
-                    f"{where}: example_input returned a {type(inputs).__name__}, but must return a tensor"
-                )
+                raise BadInputError(f"{where}: example_input returned {a_kind(inputs)}, but must return a tensor")
             return _record(whole, inputs, max_calls, where)
 
         try:

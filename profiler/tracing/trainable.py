@@ -6,6 +6,7 @@ trained like the rest, which it is not, so it is refused by name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import torch
@@ -13,11 +14,15 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from costmodel.errors import BadInputError
+from profiler.tracing.failures import a_kind
 
 FORMATS = (torch.float32, torch.float16, torch.bfloat16)
 """Of weights that are trained."""
-PACKED = (torch.int8, torch.int16, torch.int32, torch.float8_e4m3fn, torch.float8_e5m2)
-"""Of quantised weights, which are kept in buffers; masks and positions are bool, uint8 or int64."""
+PACKED = re.compile(r"^q?weight$|^qzeros$|packed|quant|absmax|zero_points?$|scales?$|^zeros$")
+"""Names of buffers that hold quantised weights, in formats other than `FORMATS`; masks, positions and tables of an
+index have other names, whatever their format."""
+FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
+"""Formats that nothing else is kept in."""
 
 
 def refuse_untrainable(layers: Sequence[nn.Module], where: str) -> None:
@@ -29,7 +34,7 @@ def refuse_untrainable(layers: Sequence[nn.Module], where: str) -> None:
             if fault:
                 raise BadInputError(f"{where}: parameter {name} of {at} {fault}")
         for name, buffer in layer.named_buffers():
-            if buffer.dtype in PACKED and buffer.dim() > 1 and min(buffer.shape) > 1:
+            if _is_packed(name.rpartition(".")[2], buffer):
                 raise BadInputError(
                     f"{where}: buffer {name} of {at} holds {_format(buffer)}, as quantised weights do, which are not "
                     "trained; give the layer with the weights that are"
@@ -41,7 +46,7 @@ def refuse_untrainable(layers: Sequence[nn.Module], where: str) -> None:
 def refuse_output(output: object, where: str, *, is_last: bool) -> Tensor:
     """What a layer returned, if it is one tensor through which the next one can be trained; BadInputError else."""
     if not isinstance(output, Tensor):
-        raise BadInputError(f"{where}: returned a {type(output).__name__}, but must return one tensor")
+        raise BadInputError(f"{where}: returned {a_kind(output)}, but must return one tensor")
     shape = list(output.shape)
     if not output.numel():
         raise BadInputError(f"{where}: returned a tensor of shape {shape}, which holds nothing; give sizes above 0")
@@ -60,6 +65,12 @@ def refuse_output(output: object, where: str, *, is_last: bool) -> Tensor:
             "last layer may return a number"
         )
     return output
+
+
+def _is_packed(name: str, buffer: Tensor) -> bool:
+    if buffer.dtype in FP8:
+        return True
+    return buffer.dtype not in (*FORMATS, torch.bool) and PACKED.search(name) is not None
 
 
 def _fault(weight: nn.Parameter) -> str:

@@ -5,6 +5,7 @@ Only classes of the installed transformers are built. Code that a config points 
 
 from __future__ import annotations
 
+import difflib
 import importlib.metadata
 import re
 from collections.abc import Iterator
@@ -143,6 +144,11 @@ def _with_attention(kind: Any, sizes: dict[str, Any], dtype: torch.dtype, attent
 
 
 def _no_such_class(config: dict[str, Any], name: str, where: str) -> str:
+    import transformers
+
+    near = difflib.get_close_matches(name, dir(transformers), n=1, cutoff=0.9)
+    if near and _class(near[0]) is not None:
+        return f"{where}: architecture {name} is not known; did you mean {near[0]}?"
     version = importlib.metadata.version("transformers")
     remote = ", and the code that auto_map names is never fetched or run" if config.get("auto_map") else ""
     return (

@@ -154,10 +154,10 @@ def test_what_is_not_trained_here_is_neither_measured_nor_run(planner, tmp_path:
         ("import no_such_package\n", "importing users_broken failed at {file}:1: ModuleNotFoundError"),
         ("raise SystemExit(3)\n", "importing users_broken failed at {file}:1: SystemExit: 3"),
         ("x = 1\n", "module 'users_broken' has no attribute 'build'"),
-        ("build = 1\n", "build is a int, but must be a function or class"),
+        ("build = 1\n", "build is an int, but must be a function or class"),
         ("def build():\n    return {}['x']\n", "building it failed at {file}:2: KeyError: 'x'"),
-        ("def build():\n    return 3\n", "returned a int, but must return an nn.Sequential"),
-        ("def build():\n    return [1, 2, 3]\n", "layer 0 is a int, but must be an nn.Module"),
+        ("def build():\n    return 3\n", "returned an int, but must return an nn.Sequential"),
+        ("def build():\n    return [1, 2, 3]\n", "layer 0 is an int, but must be an nn.Module"),
         ("def build():\n    return []\n", "returned 0 layers, but must return from 3"),
         (
             "from torch import nn\ndef build():\n    return [nn.Embedding(9, 8), nn.Linear(7, 7), nn.Linear(8, 9)]\n",
@@ -172,7 +172,7 @@ def test_what_is_not_trained_here_is_neither_measured_nor_run(planner, tmp_path:
             "from torch import nn\nclass Peek(nn.Module):\n    def forward(self, x):\n"
             "        return x if x.sum() > 0 else -x\n"
             "def build():\n    return [nn.Embedding(9, 8), Peek(), nn.Linear(8, 9)]\n",
-            "failed at {file}:4: DataDependentOutputException",
+            "failed at {file}:4: its code looks at the values of tensors, which a trace does not have",
         ),
     ],
 )

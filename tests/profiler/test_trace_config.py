@@ -324,6 +324,12 @@ def test_a_size_of_some_layers_alone_is_no_fault_of_the_class() -> None:
     assert trace(data).params_total == built(data)
 
 
+def test_another_model_type_than_that_of_the_class_is_said() -> None:
+    said = "The model_type 'nanochat' is not that of HeliumForCausalLM, which is read."
+    assert said in trace({**HELIUM, "model_type": "nanochat"}).assumptions
+    assert said not in trace(HELIUM).assumptions
+
+
 def test_a_size_may_stand_under_either_name_that_the_class_knows() -> None:
     renamed = without(XGLM, "d_model", "num_layers") | {"hidden_size": 64, "num_hidden_layers": 3}
     assert trace(renamed).params_total == trace(XGLM).params_total == built(XGLM)
@@ -351,6 +357,7 @@ def test_other_numbers_that_the_class_fills_in_are_said() -> None:
     [
         (config("NoSuchModel", "x"), "architecture NoSuchModel is not known, transformers .* has no such class"),
         (config("NoSuchModel", "x", auto_map={"AutoModel": "a.B"}), "never fetched or run; give the model as module"),
+        (config("HelliumForCausalLM", "helium"), r"HelliumForCausalLM is not known; did you mean HeliumForCausalLM\?"),
         (config("PreTrainedModel", "x"), "PreTrainedModel is not known"),
         (config("LlamaConfig", "x"), "LlamaConfig is not known"),
         (config("logging", "x"), "logging is not known"),

@@ -305,7 +305,45 @@ def test_masks_and_positions_are_no_quantised_weights() -> None:
     layer = DecoderBlock()
     layer.register_buffer("mask", torch.ones(HIDDEN, HIDDEN, dtype=torch.bool))
     layer.register_buffer("positions", torch.arange(HIDDEN)[None])
+    # A table of an index, as windows of relative positions have it.
+    layer.register_buffer("relative_position_index", torch.zeros(HIDDEN, HIDDEN, dtype=torch.int16))
+    layer.register_buffer("causal", torch.ones(HIDDEN, HIDDEN, dtype=torch.int32))
     assert traced(trace(blocks(layer))).params == 8832
+
+
+@pytest.mark.parametrize("name", ["weight", "qweight", "qzeros", "weight_packed", "weight_scale", "w_quantized"])
+def test_quantised_weights_are_known_by_their_names(name: str) -> None:
+    layer = DecoderBlock()
+    layer.register_buffer(name, torch.zeros(HIDDEN, HIDDEN, dtype=torch.uint8))
+    with pytest.raises(BadInputError, match=f"buffer {name} of layer 1 .* as quantised weights do"):
+        trace(blocks(layer))
+
+
+def test_a_model_of_transformers_is_to_be_given_as_its_config() -> None:
+    from transformers import HeliumConfig, HeliumForCausalLM
+
+    with pytest.raises(BadInputError, match=r"HeliumForCausalLM, a model of transformers; give its config\.json"):
+        trace(HeliumForCausalLM(HeliumConfig(num_hidden_layers=1)))
+
+
+def test_a_module_that_is_not_there_is_said_to_be_looked_for() -> None:
+    with pytest.raises(
+        BadInputError, match=r"there is no module no_such_module in the folder .* nor where Python looks"
+    ):
+        Factory("no_such_module:build")
+
+
+class _SpeechlessError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("nothing to say")
+
+
+def test_an_exception_that_cannot_say_what_it_is_has_its_kind() -> None:
+    def fail(_: Tensor) -> object:
+        raise _SpeechlessError
+
+    with pytest.raises(BadInputError, match=r"failed at .*: _SpeechlessError$"):
+        trace(blocks(Then(fail)))
 
 
 def test_a_head_that_returns_its_loss_is_as_wide_as_what_it_reads() -> None:
