@@ -40,5 +40,5 @@ def test_null_is_what_the_class_makes_of_it_where_it_may_be_null() -> None:
 
 @pytest.mark.parametrize(("file", "share"), [("phi_2", None), ("phi_2", 0)])
 def test_the_share_that_is_rotated_is_a_number(file: str, share: object) -> None:
-    with pytest.raises(BadInputError, match="partial_rotary_factor is .*, but must be a number above 0 and at most 1"):
+    with pytest.raises(BadInputError, match=r"partial_rotary_factor is .*, but must be a number above 0 and at most 1"):
         read(file, {"partial_rotary_factor": share})

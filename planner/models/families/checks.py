@@ -11,7 +11,7 @@ from typing import Any
 
 from costmodel.spec import Activation as Kept
 from planner.models.config import Config, shown
-from planner.models.families.parts import HEAD_DIM
+from planner.models.families.parts import HEAD_DIM, HEAD_SPLIT
 from planner.models.keys import Source, Word, origin
 from planner.models.rope import check_rope
 
@@ -70,6 +70,11 @@ class Number:
             config.fail(
                 f"{config.place(self.key)} is {shown(value)}, but must be a number from {self.least:g} to {self.most:g}"
             )
+
+
+def heads_divide(config: Config) -> None:
+    """Some classes refuse heads that do not divide the width, although they take head_dim from its own key."""
+    HEAD_SPLIT.read(config, 0)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from typing import Any
 
 from costmodel.spec import Norm, QkNorm
 from planner.models.config import Config
-from planner.models.families.checks import LAYER_TYPES, Activation, Rotation
+from planner.models.families.checks import LAYER_TYPES, Activation, Number, Rotation, heads_divide
 from planner.models.families.parts import (
-    HEAD_SPLIT,
     HEADS,
     LAYERS,
     TIED,
@@ -33,9 +32,8 @@ GELU = "gelu_pytorch_tanh"
 NORM = Norm.RMS_GAIN_IN_FP32
 
 
-def heads_divide(config: Config) -> None:
-    """Gemma 2 and 3 refuse heads that do not divide the width, although they take head_dim from its own key."""
-    HEAD_SPLIT.read(config, 0)
+SCALE = Number("query_pre_attn_scalar", 1, 2**23)
+"""The square of what scores are divided by."""
 
 
 def _every_other(_config: Config, layer: int) -> str:
@@ -92,7 +90,7 @@ def gemma2(both_ways: Flag = BOTH_WAYS) -> Family:
         "Gemma2ForCausalLM",
         "gemma2",
         decoder(block(mixer, mlp(), norm=NORM, num_norms=4), tied=TIED, norm=NORM),
-        checks=(heads_divide, Rotation(HEAD_DIM), Activation("hidden_activation", GELU)),
+        checks=(heads_divide, SCALE, Rotation(HEAD_DIM), Activation("hidden_activation", GELU)),
     )
 
 
@@ -118,6 +116,6 @@ FAMILIES = (
             tied=TIED,
             norm=NORM,
         ),
-        checks=(heads_divide, Rotation(HEAD_DIM), Activation("hidden_activation", GELU)),
+        checks=(heads_divide, SCALE, Rotation(HEAD_DIM), Activation("hidden_activation", GELU)),
     ),
 )

@@ -15,6 +15,7 @@ from planner.models.families.deepseek import (
     needed_query_latent,
     query_latent,
 )
+from planner.models.families.encoder_parts import pads_within
 from planner.models.families.experts import (
     NUM_PREDICTED,
     ROUTED,
@@ -117,13 +118,13 @@ FAMILIES = (
         "GlmForCausalLM",
         "glm",
         decoder(block(DENSE_ATTENTION, mlp()), tied=UNTIED),
-        checks=(Rotation(HEAD_DIM_128, default=HALF), Activation()),
+        checks=(Rotation(HEAD_DIM_128, default=HALF), Activation(), pads_within()),
     ),
     Family(
         "Glm4ForCausalLM",
         "glm4",
         decoder(block(DENSE_ATTENTION, mlp(), num_norms=4), tied=UNTIED),
-        checks=(Rotation(HEAD_DIM_128, default=HALF), Activation()),
+        checks=(Rotation(HEAD_DIM_128, default=HALF), Activation(), pads_within()),
     ),
     Family(
         "Glm4MoeForCausalLM",

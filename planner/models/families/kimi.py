@@ -8,6 +8,7 @@ from costmodel.spec import KimiDeltaAttention
 from planner.models.config import Config, shown
 from planner.models.families.checks import Activation
 from planner.models.families.deepseek import V3_ATTENTION
+from planner.models.families.encoder_parts import pads_within
 from planner.models.families.experts import (
     NUM_EXPERTS,
     dense_first,
@@ -105,6 +106,13 @@ FAMILIES = (
         "kimi_linear",
         decoder(block(MIXER, dense_or_sparse(NETWORKS, EXPERTS)), tied=False),
         max_seq_len=tokens("model_max_length", default=None, aliases=("max_position_embeddings",)),
-        checks=(Activation(), groups_divide(NUM_EXPERTS, NUM_GROUPS), kv_heads_divide, in_range(FFN), _tell_untied),
+        checks=(
+            Activation(),
+            groups_divide(NUM_EXPERTS, NUM_GROUPS),
+            kv_heads_divide,
+            in_range(FFN),
+            _tell_untied,
+            pads_within(),
+        ),
     ),
 )

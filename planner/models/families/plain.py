@@ -7,7 +7,7 @@ from typing import Any
 from costmodel.spec import Activation as Kept
 from costmodel.spec import Norm, QkNorm
 from planner.models.config import Config
-from planner.models.families.checks import PARAMETER_FREE, WRITTEN_OUT, Activation, Rotation
+from planner.models.families.checks import PARAMETER_FREE, WRITTEN_OUT, Activation, Rotation, heads_divide
 from planner.models.families.parts import (
     FFN,
     HEAD_SPLIT,
@@ -160,7 +160,7 @@ FAMILIES = (
         "ArceeForCausalLM",
         "arcee",
         decoder(block(heads(), mlp(gated=False, bias=MLP_BIAS)), tied=UNTIED),
-        checks=(Rotation(), Activation(default="relu2")),
+        checks=(heads_divide, Rotation(), Activation(default="relu2")),
     ),
     Family(
         "HyperCLOVAXForCausalLM",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from costmodel.spec import Norm, QkNorm
 from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
+from planner.models.families.encoder_parts import pads_within
 from planner.models.families.experts import (
     NUM_PREDICTED,
     ROUTED,
@@ -136,7 +137,7 @@ FAMILIES = (
             tied=UNTIED,
             norm=Norm.RMS_GAIN_IN_FP32,
         ),
-        checks=(Rotation(HEAD_DIM), Activation()),
+        checks=(Rotation(HEAD_DIM), Activation(), pads_within()),
     ),
     Family(
         "SolarOpenForCausalLM",

@@ -6,7 +6,8 @@ from typing import Any
 
 from costmodel.spec import QkNorm
 from planner.models.config import Config, shown
-from planner.models.families.checks import LAYER_TYPES, Activation, Rotation
+from planner.models.families.checks import LAYER_TYPES, Activation, Rotation, heads_divide
+from planner.models.families.encoder_parts import pads_within
 from planner.models.families.parts import LAYERS, TIED, UNTIED, attention, block, decoder, mlp
 from planner.models.families.plain import HEAD_DIM_128, LLAMA_LIKE, MLP_BIAS, heads, kv_heads
 from planner.models.family import Family
@@ -73,7 +74,7 @@ FAMILIES = (
             ),
             tied=TIED,
         ),
-        checks=LLAMA_LIKE,
+        checks=(*LLAMA_LIKE, pads_within()),
     ),
     Family(
         "Exaone4ForCausalLM",
@@ -121,6 +122,6 @@ FAMILIES = (
             ),
             tied=UNTIED,
         ),
-        checks=(Rotation(HEAD_DIM_128), Activation()),
+        checks=(heads_divide, Rotation(HEAD_DIM_128), Activation()),
     ),
 )
