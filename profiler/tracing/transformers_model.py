@@ -5,6 +5,7 @@ Only classes of the installed transformers are built. Code that a config points 
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib.metadata
 import re
@@ -18,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from costmodel.errors import BadInputError, MissingError
 from costmodel.spec.shown import shown
-from profiler.tracing.class_defaults import refuse_filled_experts, refuse_filled_sizes
+from profiler.tracing.class_defaults import SIZES, refuse_filled_experts, refuse_filled_sizes
 from profiler.tracing.expert_keys import refuse_dense
 from profiler.tracing.failures import CODE_ERRORS, in_words
 
@@ -56,13 +57,13 @@ def build(config: dict[str, Any], where: str, dtype: torch.dtype = torch.bfloat1
     Raises BadInputError for a class that transformers has not, a config that the class does not take, sizes that the
     config lacks, and sizes that no one trains; MissingError where the class needs a package that is not installed.
     """
-    _refuse_absurd_sizes(config, where)
     with _offline():
         name = class_name(config, where)
         kind = _class(name)
         if kind is None:
             raise BadInputError(_no_such_class(config, name, where))
         sizes = _sizes_only(config)
+        _refuse_absurd_sizes(sizes, kind.config_class, where)
         with _building(name, where):
             settings = kind.config_class.from_dict(sizes)
         refuse_filled_sizes(settings, sizes, where)
@@ -166,9 +167,16 @@ def _sizes_only(config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _refuse_absurd_sizes(config: dict[str, Any], where: str) -> None:
-    """Raise BadInputError for a number that would make a class loop or fill lists for ever."""
+def _refuse_absurd_sizes(config: dict[str, Any], kind: Any, where: str) -> None:
+    """Raise BadInputError for a number that would make a class loop or fill lists for ever.
+
+    `kind` is the class of the config: a key that it has not is one of the file's own notes, unless it names a size.
+    """
+    known = {field.name for field in dataclasses.fields(kind)} | set(kind.attribute_map)
     for path, number in _numbers(config):
+        first, last = path.partition(".")[0], path.rpartition(".")[2]
+        if first not in known and not SIZES.fullmatch(last) and not COUNTS_LAYERS.search(last):
+            continue
         limit = MAX_LAYERS if COUNTS_LAYERS.search(path) else MAX_NUMBER
         if abs(number) > limit and not NO_SIZE.search(path):
             raise BadInputError(f"{where}: {path} is {number}, but nothing above {limit:,} is traced; correct it")

@@ -324,6 +324,10 @@ def test_a_size_of_some_layers_alone_is_no_fault_of_the_class() -> None:
     assert trace(data).params_total == built(data)
 
 
+def test_a_note_in_a_config_is_no_size() -> None:
+    assert trace({**HELIUM, "num_parameters": 7 * 10**9}).params_total == built(HELIUM)
+
+
 def test_another_model_type_than_that_of_the_class_is_said() -> None:
     said = "The model_type 'nanochat' is not that of HeliumForCausalLM, which is read."
     assert said in trace({**HELIUM, "model_type": "nanochat"}).assumptions
