@@ -7,7 +7,7 @@ from planner.models.config import Config
 from planner.models.families.checks import Rotation
 from planner.models.families.parts import HEADS, HIDDEN, attention, biased, block, mlp
 from planner.models.family import Family, One, Stack
-from planner.models.keys import Choose, Flag, Size, layers, part, tokens, vocabulary, width
+from planner.models.keys import Choose, Computed, Flag, Size, layers, part, tokens, vocabulary, width
 
 BIAS = Flag("add_bias_linear", default=False)
 QKV_BIAS = Choose(BIAS, {True: True, False: Flag("add_qkv_bias", default=False)})
@@ -17,6 +17,7 @@ KV_HEADS = Choose(
 )
 NORM = Choose(Flag("rmsnorm", default=True), {True: Norm.RMS, False: Norm.LAYER})
 LAST_NORM = Choose(Flag("post_layer_norm", default=True), {True: NORM, False: None})
+FFN = width("ffn_hidden_size")
 VOCAB = vocabulary("padded_vocab_size", aliases=("vocab_size",))
 
 
@@ -28,12 +29,23 @@ def _is_untied(config: Config) -> None:
         )
 
 
+def _ffn_of_later_ones(config: Config, layer: int) -> int:
+    """Width inside the network; the first ChatGLM has the same class and model_type, but other keys and layers."""
+    for key in ("position_encoding_2d", "inner_hidden_size", "gmask_token_id"):
+        if config.has(key):
+            config.fail(
+                f"{config.place(key)} is a key of the first ChatGLM, but {config.architecture} is read as ChatGLM 2 "
+                "and later only; give the config of one of those"
+            )
+    return int(FFN.read(config, layer))
+
+
 LAYERS = (
     One(Part.EMBEDDING, part(Embedding, vocab=VOCAB, hidden=HIDDEN)),
     Stack(
         block(
             attention(num_kv_heads=KV_HEADS, head_dim=HEAD_DIM, output_bias=BIAS, **biased(QKV_BIAS)),
-            mlp(ffn_hidden=width("ffn_hidden_size"), bias=BIAS),
+            mlp(ffn_hidden=Computed(_ffn_of_later_ones), bias=BIAS),
             norm=NORM,
         ),
         layers("num_layers", aliases=("num_hidden_layers",)),

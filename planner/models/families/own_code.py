@@ -52,9 +52,20 @@ def _llama(name: str, model_type: str, mixer: KindSource, *, tied: Source = UNTI
 # Baichuan: the models of 13B have ALiBi in place of a rotation, and no number of positions.
 
 BAICHUAN_LENGTH = tokens("max_position_embeddings", default=None, aliases=("model_max_length",))
-BAICHUAN_ATTENTION = attention(
-    num_kv_heads=HEADS, linear_biases=Computed(lambda config, _: not config.has("max_position_embeddings"))
-)
+
+
+def _has_linear_biases(config: Config, _: int) -> bool:
+    """Whether this is a model of 13B, which no key says."""
+    if config.has("max_position_embeddings"):
+        return False
+    config.assume(
+        f"{config.place('max_position_embeddings')} is not given, as in Baichuan's models of 13B, so positions are "
+        "taken to be linear biases of the scores (ALiBi)."
+    )
+    return True
+
+
+BAICHUAN_ATTENTION = attention(num_kv_heads=HEADS, linear_biases=Computed(_has_linear_biases))
 
 
 def _baichuan(name: str) -> Family:

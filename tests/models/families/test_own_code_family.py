@@ -87,6 +87,9 @@ def test_baichuan_without_positions_has_linear_biases() -> None:
     assert read_file("baichuan2_13b").blocks[0].mixer.linear_biases
     assert not read_file("baichuan2_7b").blocks[0].mixer.linear_biases
     assert read_file("baichuan2_13b").max_seq_len == 4096
+    (sentence,) = read_file("baichuan2_13b").assumptions
+    assert "so positions are taken to be linear biases of the scores (ALiBi)" in sentence
+    assert read_file("baichuan2_7b").assumptions == ()
 
 
 @pytest.mark.parametrize(
@@ -102,6 +105,12 @@ def test_baichuan_without_positions_has_linear_biases() -> None:
         ),
         ("mpt_7b", {"no_bias": False}, "no_bias is false"),
         ("chatglm3_6b", {"padded_vocab_size": ...}, "padded_vocab_size is missing"),
+        ("chatglm3_6b", {"position_encoding_2d": True}, "position_encoding_2d is a key of the first ChatGLM"),
+        (
+            "chatglm3_6b",
+            {"inner_hidden_size": 16384, "ffn_hidden_size": ...},
+            "inner_hidden_size is a key of the first ChatGLM",
+        ),
         ("ling_lite", {"use_qk_norm": True}, "use_qk_norm is true"),
         ("minimax_text_01_first_class", {"attn_type_list": [0]}, "attn_type_list has 1 entries"),
         ("minimax_text_01_first_class", {"attn_type_list": [2] * 80}, r"attn_type_list\[0\] is 2"),
