@@ -85,7 +85,7 @@ MARKS = (
     ),
     Mark(
         re.compile(r"^(?:parallel_attn_mlp_res|position_encoding_2d|relative_attention|pos_att_type)$"),
-        re.compile(r"position_embedding_type=(?:rotary|alibi|relative_key(?:_query)?)"),
+        re.compile(r"position_embedding_type=(?:rotary|alibi)"),
         (),
         "its blocks are made otherwise",
         "does not read it",

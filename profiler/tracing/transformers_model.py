@@ -148,13 +148,12 @@ def _no_such_class(config: dict[str, Any], name: str, where: str) -> str:
     import transformers
 
     near = difflib.get_close_matches(name, dir(transformers), n=1, cutoff=0.9)
-    if near and _class(near[0]) is not None:
-        return f"{where}: architecture {name} is not known; did you mean {near[0]}?"
+    meant = f"; did you mean {near[0]}?" if near and _class(near[0]) is not None else ""
     version = importlib.metadata.version("transformers")
     remote = ", and the code that auto_map names is never fetched or run" if config.get("auto_map") else ""
     return (
-        f"{where}: architecture {name} is not known, transformers {version} has no such class to trace{remote}; "
-        "give the model as module:factory, or name a class that transformers has in architectures"
+        f"{where}: architecture {name} is not known, transformers {version} has no such class to trace{remote}"
+        f"{meant or '; give the model as module:factory, or name a class that transformers has in architectures'}"
     )
 
 

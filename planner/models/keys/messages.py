@@ -33,10 +33,30 @@ def contradiction(error: ValueError, fields: Mapping[str, Any], config: Config) 
         first = error.errors(include_url=False)[0]
         message = fault(first, ".".join(str(place) for place in first["loc"]))
     keys = {name: key for name, source in fields.items() if (key := _key_behind(source, config)) is not None}
-    # A field is named with its value; elsewhere the same letters are a word. All at once, since a key may be called as
-    # another field is.
-    named = rf"\b({'|'.join(map(re.escape, keys))})(?= (?:is\b|-?\d))"
-    return re.sub(named, lambda found: config.place(keys[found[1]]), message) if keys else message
+    # A field is named with its value or its divisors; elsewhere the same letters are a word. All at once, since a key
+    # may be called as another field is.
+    named = rf"\b({'|'.join(map(re.escape, keys))})(?: (-?\d+)\b|(?= is\b| -?\d| that divide it))"
+
+    def replaced(found: re.Match[str]) -> str:
+        place = config.place(keys[found[1]])
+        if found[2] is None:
+            return place
+        state = "" if _is_given(fields[found[1]], config) else f" (the default of {config.architecture})"
+        return f"{place} {found[2]}{state}"
+
+    return re.sub(named, replaced, message) if keys else message
+
+
+def _is_given(source: Any, config: Config) -> bool:
+    """Whether the file holds the value of a source that has a key behind it, under that key or another name of it."""
+    match source:
+        case Key():
+            return any(config.has(name) for name in (source.name, *source.aliases))
+        case In():
+            return _is_given(source.source, config.section(source.section))
+        case Choose():
+            return _is_given(source.cases.get(source.by.read(config, 0)), config)
+    return True
 
 
 def _key_behind(source: Any, config: Config) -> str | None:
