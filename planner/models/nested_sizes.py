@@ -148,7 +148,8 @@ def fill_nested(data: dict[str, Any], model_type: str) -> tuple[dict[str, Any], 
     filled, sentences = dict(data), []
     for section, kinds in NESTED.get(model_type, {}).items():
         nested = data.get(section)
-        if not isinstance(nested, dict):
+        # An object that says nothing describes no model, and nothing was left out of it.
+        if not isinstance(nested, dict) or not nested:
             continue
         sizes = _sizes(kinds, nested.get("model_type"))
         missing = {key: size for key, size in sizes.items() if not any(name in nested for name in _spellings(key))}

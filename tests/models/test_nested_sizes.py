@@ -51,3 +51,11 @@ def test_no_sizes_of_another_class_are_taken() -> None:
     data = {"text_config": {"model_type": "mamba"}}
     assert fill_nested(data, "llava") == (data, [])
     assert fill_nested(data, "llama") == (data, [])
+
+
+def test_an_object_that_says_nothing_is_not_filled() -> None:
+    data = {"text_config": {}, "vision_config": {"model_type": "clip_vision_model"}}
+    filled, sentences = fill_nested(data, "llava")
+    assert filled["text_config"] == {}
+    assert filled["vision_config"]["hidden_size"] == 768
+    assert [sentence.split()[0] for sentence in sentences] == ["vision_config"]
