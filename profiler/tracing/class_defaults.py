@@ -16,6 +16,7 @@ from torch import nn
 
 from costmodel.errors import BadInputError
 from profiler.tracing.experts import is_routed
+from profiler.tracing.failures import CODE_ERRORS
 
 _SIDE = r"(?:(?:num|sparse|encoder|decoder|text|speech|t2u|cross|swa)_)*"
 SIZES = re.compile(
@@ -50,14 +51,14 @@ class Default:
 
 def refuse_filled_sizes(settings: Any, config: dict[str, Any], where: str) -> None:
     """Raise BadInputError that names the sizes which `settings`, made from `config`, have from their class alone."""
-    _refuse([default for default in _filled(settings, config) if SIZES.fullmatch(default.key)], settings, where)
+    _refuse([default for default in _filled(settings, config) if SIZES.fullmatch(default.key)], settings, config, where)
 
 
 def refuse_filled_experts(model: nn.Module, settings: Any, config: dict[str, Any], where: str) -> None:
     """The same for numbers of experts, where `model` has any; classes that can do without have such keys too."""
     if any(is_routed(name) for name, _ in model.named_parameters()):
         counts = [default for default in _filled(settings, config) if EXPERT_COUNTS.fullmatch(default.key)]
-        _refuse(counts, settings, where)
+        _refuse(counts, settings, config, where)
 
 
 def filled_in_words(settings: Any, config: dict[str, Any]) -> str:
@@ -78,8 +79,11 @@ def _makes_a_model(default: Default) -> bool:
     return any(pattern.fullmatch(default.key) for pattern in (SIZES, EXPERT_COUNTS))
 
 
-def _refuse(filled: list[Default], settings: Any, where: str) -> None:
+def _refuse(filled: list[Default], settings: Any, config: dict[str, Any], where: str) -> None:
     missing = [default for default in filled if not default.left_out]
+    if missing:
+        translated = _translated(settings, config)
+        missing = [default for default in missing if default.place not in translated]
     if missing:
         names = ", ".join(default.place for default in missing)
         verb, them = ("is", "it") if len(missing) == 1 else ("are", "them")
@@ -87,6 +91,22 @@ def _refuse(filled: list[Default], settings: Any, where: str) -> None:
             f"{where}: {names} {verb} missing; sizes of the model are never taken from the defaults of "
             f"{type(settings).__name__}; give {them}"
         )
+
+
+def _translated(settings: Any, config: dict[str, Any]) -> set[str]:
+    """Fields that the class makes of keys it calls otherwise: they follow when such a key is doubled (LFM2)."""
+    kind = type(settings)
+    names = {field.name for field in dataclasses.fields(settings)} | set(settings.attribute_map or {})
+    found: set[str] = set()
+    for key, value in config.items():
+        if key in names or type(value) is not int or value < 1:
+            continue
+        try:
+            doubled = kind.from_dict({**config, key: 2 * value})
+        except CODE_ERRORS:
+            continue
+        found |= {name for name, new in vars(doubled).items() if name != key and vars(settings).get(name) != new}
+    return found
 
 
 def _filled(settings: Any, config: dict[str, Any], path: str = "", *, left_out: bool = False) -> Iterator[Default]:

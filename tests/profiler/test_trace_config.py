@@ -339,6 +339,20 @@ def test_a_size_may_stand_under_either_name_that_the_class_knows() -> None:
     assert trace(renamed).params_total == trace(XGLM).params_total == built(XGLM)
 
 
+def test_a_size_may_stand_under_a_key_that_the_class_translates() -> None:
+    """LFM2 takes `block_ff_dim` for its feed-forward width; here it is the width that is the class's default too."""
+    from transformers import Lfm2Config
+
+    data = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100}
+    data |= {"num_key_value_heads": 2, "block_ff_dim": 12288}
+    settings = Lfm2Config.from_dict(dict(data))
+    assert settings.intermediate_size == 12288
+    refuse_filled_sizes(settings, data, "here")
+    del data["block_ff_dim"]
+    with pytest.raises(BadInputError, match="intermediate_size is missing"):
+        refuse_filled_sizes(Lfm2Config.from_dict(dict(data)), data, "here")
+
+
 def test_sizes_that_saving_leaves_out_of_an_object_are_said() -> None:
     from transformers import BlipConfig
 
@@ -361,7 +375,7 @@ def test_other_numbers_that_the_class_fills_in_are_said() -> None:
     [
         (config("NoSuchModel", "x"), "architecture NoSuchModel is not known, transformers .* has no such class"),
         (config("NoSuchModel", "x", auto_map={"AutoModel": "a.B"}), "never fetched or run; give the model as module"),
-        (config("HelliumForCausalLM", "helium"), r"HelliumForCausalLM is not known; did you mean HeliumForCausalLM\?"),
+        (config("HelliumForCausalLM", "helium"), r"has no such class to trace; did you mean HeliumForCausalLM\?"),
         (config("PreTrainedModel", "x"), "PreTrainedModel is not known"),
         (config("LlamaConfig", "x"), "LlamaConfig is not known"),
         (config("logging", "x"), "logging is not known"),
