@@ -23,14 +23,14 @@ def refuse_dense(model: nn.Module, settings: Any, config: dict[str, Any], where:
     """Raise BadInputError where `config` gives experts, but `model`, made from it as `settings`, has none.
 
     A class that can do both has numbers of experts in each config that it saves. They count where they are not its
-    defaults, unless a switch (`is_moe`) is off.
+    defaults, unless a switch (`is_moe`) is off or every block is said to be dense.
     """
     if any(is_routed(name) for name, _ in model.named_parameters()):
         return
     if any(EXPERT_CLASSES.search(type(part).__name__) for part in model.modules()):
         return
     given = list(_expert_keys(config))
-    if any(value is False for _, _, value in given):
+    if any(value is False for _, _, value in given) or _is_dense_throughout(settings):
         return
     defaults = _defaults(settings)
     for place, key, value in given:
@@ -39,6 +39,12 @@ def refuse_dense(model: nn.Module, settings: Any, config: dict[str, Any], where:
                 f"{where}: {place} is {shown(value)}, so this is a mixture of experts, but {type(model).__name__} is "
                 "built dense from it; name the class that it is for"
             )
+
+
+def _is_dense_throughout(settings: Any) -> bool:
+    """Whether as many blocks are dense by the config's own words (`first_k_dense_replace`) as there are."""
+    counts = [value for key, value in vars(settings).items() if "dense" in key and type(value) is int]
+    return max(counts, default=0) >= getattr(settings, "num_hidden_layers", 1)
 
 
 def _expert_keys(config: dict[str, Any], path: str = "") -> Iterator[tuple[str, str, object]]:
