@@ -7,7 +7,7 @@ from planner.models.config import Config, shown
 from planner.models.families.checks import Activation
 from planner.models.families.encoder_parts import both_ways, dense, labels, layer_norm_block, two_matrices
 from planner.models.families.image_parts import last_norm, patch_filters, patches, sides, stem
-from planner.models.families.parts import HEADS, HIDDEN, LAYERS, VOCAB
+from planner.models.families.parts import HEAD_DIM, HEADS, HIDDEN, LAYERS, VOCAB
 from planner.models.family import Family, One, RunSource, Stack
 from planner.models.keys import Choose, Computed, Flag, Sum, part
 
@@ -59,6 +59,7 @@ BACKBONE: tuple[RunSource, ...] = (
     Stack(
         layer_norm_block(
             both_ways(
+                head_dim=HEAD_DIM,
                 key_bias=False,
                 score_bias=Computed(_score_bias),
                 position_buckets=Choose(RELATIVE, {True: Computed(_offsets), False: 0}),
