@@ -23,6 +23,7 @@ class Config:
         self.data = data
         self.where = where
         self.architecture = architecture
+        self._asked_by = ""
         self._path = path
         self._assumptions: dict[str, None] = {}
         self._sections: dict[str, Config] = {}
@@ -93,12 +94,20 @@ class Config:
 
     def refuse_missing(self) -> None:
         """Raise BadInputError with every whole number that was asked for and is not there, if any."""
+        asked = f", which {self._asked_by} asks for" if self._asked_by else ""
         if len(self._missing) == 1:
             [(place, (state, least, most))] = self._missing.items()
-            self.fail(f"key {place} is {state}; a whole number from {least} to {most} is needed")
+            self.fail(f"key {place} is {state}; a whole number from {least} to {most} is needed{asked}")
         if self._missing:
             *others, last = self._missing
-            self.fail(f"keys {', '.join(others)} and {last} are missing or null; a whole number is needed for each")
+            self.fail(
+                f"keys {', '.join(others)} and {last} are missing or null; a whole number is needed for each{asked}"
+            )
+
+    def asked_by(self, key: str) -> None:
+        """Refuse what is missing so far; what is asked for from now on is needed because of the value under `key`."""
+        self.refuse_missing()
+        self._asked_by = f"{self.place(key)} = {shown(self.data.get(key))}"
 
     def boolean(self, key: str) -> bool:
         """The switch under `key`, which must be there."""

@@ -158,8 +158,10 @@ class _Prediction:
 
     def runs(self, config: Config) -> Iterator[LayerRun]:
         """The modules, as many as the config says."""
-        hidden = HIDDEN.read(config, 0)
-        for _ in range(NUM_PREDICTED.read(config, 0) or 0):
+        hidden, count = HIDDEN.read(config, 0), NUM_PREDICTED.read(config, 0) or 0
+        if count:
+            config.asked_by(NUM_PREDICTED.name)
+        for _ in range(count):
             kinds = _pattern(config, ("mtp_layers_block_type",), "mtp_hybrid_override_pattern")
             yield self._run(Dense(hidden=2 * hidden, out=hidden, norm=Norm.RMS))
             for kind in kinds or ["attention", "moe"]:
