@@ -61,8 +61,7 @@ def _listed(config: Config, layer: int) -> str | None:
     if len(found) != 1:
         config.fail(
             f"block {layer + 1} stands in {'both' if found else 'neither'} of {section.place('full_attn_layers')} and "
-            f"{section.place('kda_layers')}, but must be in one; "
-            f"{config.place(LAYERS.name)} is {count}"
+            f"{section.place('kda_layers')}, but must be in one; {config.place(LAYERS.name)} is {count}"
         )
     return found[0]
 
