@@ -34,7 +34,7 @@ class Links:
 
 
 def stated_tiers(given: Any, groups: Sequence[NodeGroup], num_devices: int, where: str) -> tuple[Tier, ...]:
-    """The tiers under the key `tiers`; the outermost may leave out its number of devices, as may that of the machines.
+    """The tiers under the key `tiers`; the outermost may leave out its number of devices.
 
     Raises BadInputError naming the tier at fault.
     """
