@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from costmodel.spec import ClusterSpec, Tier
+from costmodel.price import Timed
+from costmodel.spec import ClusterSpec, Source, Tier
 
 MAX_CACHED = 4096
 """Groups whose crossings are remembered: a search asks for the same few hundred again and again."""
@@ -46,6 +47,20 @@ def crossings(cluster: ClusterSpec, num_ranks: int, stride: int) -> tuple[tuple[
         units = tuple(tier.sizes(cluster.num_devices) for tier in cluster.tiers)
         kinds = _in_unequal_units(units, num_ranks, stride)
     return tuple(tuple(Crossing(cluster.tiers[index], *counts) for index, *counts in kind) for kind in kinds)
+
+
+def slowest_group(
+    cluster: ClusterSpec, num_ranks: int, stride: int, seconds: Callable[[Sequence[Crossing]], float]
+) -> Timed:
+    """The longest of what `seconds` makes of the crossings of each kind of group, worth its worst link."""
+    times = ((seconds(crossed), crossed) for crossed in crossings(cluster, num_ranks, stride))
+    time_s, crossed = max(times, key=lambda kind: kind[0])
+    return Timed(time_s, priced(Source.worst(*(crossing.tier.source for crossing in crossed))))
+
+
+def priced(source: Source) -> Source:
+    """A formula on measured links is a fit."""
+    return Source.FITTED if source is Source.MEASURED else source
 
 
 _Kind = tuple[tuple[int, float, float, float], ...]

@@ -17,11 +17,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from costmodel.collectives.crossings import Crossing, crossings
+from costmodel.collectives.crossings import Crossing, slowest_group
 from costmodel.collectives.pairwise import SPREAD, spread_s
-from costmodel.collectives.ring import PIPELINED, ROUNDS, priced
+from costmodel.collectives.ring import rounds
 from costmodel.price import Timed
-from costmodel.spec import ClusterSpec, Collective, Source
+from costmodel.spec import ClusterSpec, Collective
 
 
 @dataclass(frozen=True)
@@ -54,33 +54,28 @@ NVLS_SPEED_UP = 1.27
 
 def time(cluster: ClusterSpec, op: Collective, num_ranks: int, stride: int, size_bytes: float) -> Timed:
     """Time of a collective over a group of two or more ranks, of the slowest group; all but send_recv."""
-    kinds = (
-        (of_group(op, crossed, num_ranks, size_bytes), crossed) for crossed in crossings(cluster, num_ranks, stride)
-    )
-    time_s, crossed = max(kinds, key=lambda kind: kind[0])
-    return Timed(time_s, priced(Source.worst(*(crossing.tier.source for crossing in crossed))))
+    return slowest_group(cluster, num_ranks, stride, lambda crossed: of_group(op, crossed, num_ranks, size_bytes))
 
 
 def of_group(op: Collective, crossed: Sequence[Crossing], num_ranks: int, size_bytes: float) -> float:
     """Seconds over a group whose ring crosses the tiers `crossed`."""
     if op in SPREAD:
         return LL.ring_base_s + spread_s(crossed, num_ranks, size_bytes)
-    rounds = ROUNDS.get(op, 1)
-    moved_bytes = size_bytes if op in PIPELINED else rounds * size_bytes * (num_ranks - 1) / num_ranks
+    moved_bytes = size_bytes * op.bus_factor(num_ranks)
     rate = min(crossing.bandwidth_bytes_per_s for crossing in crossed)
-    candidates = [_ring_s(protocol, op, crossed, rounds, moved_bytes / rate) for protocol in PROTOCOLS]
+    candidates = [_ring_s(protocol, op, crossed, moved_bytes / rate) for protocol in PROTOCOLS]
     if op is Collective.ALL_REDUCE:
         candidates += [_tree_s(protocol, crossed, 2 * size_bytes / rate) for protocol in PROTOCOLS]
-        candidates += _nvls_s(crossed, num_ranks, moved_bytes / rate)
+        candidates += _nvls_s(crossed, moved_bytes / rate)
     return min(candidates)
 
 
-def _ring_s(protocol: Protocol, op: Collective, crossed: Sequence[Crossing], rounds: int, moved_s: float) -> float:
+def _ring_s(protocol: Protocol, op: Collective, crossed: Sequence[Crossing], moved_s: float) -> float:
     hops_s = 0.0
     slow_hops = op is Collective.ALL_REDUCE and protocol is SIMPLE and crossed[-1].tier.link.is_network
     for crossing in crossed:
         hops_s += crossing.num_hops * _hop_s(protocol, crossing) * (MULTI_NODE_ALL_REDUCE_HOP if slow_hops else 1.0)
-    return protocol.ring_base_s + rounds * hops_s + moved_s / protocol.ring_share
+    return protocol.ring_base_s + rounds(op) * hops_s + moved_s / protocol.ring_share
 
 
 def _tree_s(protocol: Protocol, crossed: Sequence[Crossing], moved_s: float) -> float:
@@ -97,10 +92,9 @@ def num_nodes(crossed: Sequence[Crossing]) -> float:
     return 1 + sum(crossing.num_hops for crossing in crossed if crossing.tier.link.is_network)
 
 
-def _nvls_s(crossed: Sequence[Crossing], num_ranks: int, moved_s: float) -> Iterator[float]:
+def _nvls_s(crossed: Sequence[Crossing], moved_s: float) -> Iterator[float]:
     inner = crossed[0].tier
-    members = crossed[0].num_members if len(crossed) > 1 else num_ranks
-    if inner.nvls_min_devices is None or members < inner.nvls_min_devices:
+    if inner.nvls_min_devices is None or crossed[0].num_members < inner.nvls_min_devices:
         return
     if len(crossed) == 1:
         yield NVLS_S + moved_s / NVLS_SPEED_UP

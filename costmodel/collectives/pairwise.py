@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from costmodel.collectives.crossings import Crossing, crossings
-from costmodel.collectives.ring import priced
+from costmodel.collectives.crossings import Crossing, crossings, priced, slowest_group
 from costmodel.price import Timed
-from costmodel.spec import ClusterSpec, Collective, Source
+from costmodel.spec import ClusterSpec, Collective
 
 SPREAD = (Collective.ALL_TO_ALL, Collective.GATHER, Collective.SCATTER)
 """Operations in which the parts of a tensor go to different ranks."""
@@ -23,15 +22,11 @@ def time(cluster: ClusterSpec, op: Collective, num_ranks: int, stride: int, size
 
     `size_bytes` is the message of send_recv, else the whole tensor of a rank, which falls into n equal parts.
     """
-    kinds = crossings(cluster, num_ranks, stride)
-    if op is Collective.SEND_RECV:
-        links = [crossing.tier for crossed in kinds for crossing in crossed]
-        tier = max(links, key=lambda tier: tier.latency_s + size_bytes / tier.bandwidth_bytes_per_s)
-        return Timed(tier.latency_s + size_bytes / tier.bandwidth_bytes_per_s, priced(tier.source))
-    time_s, crossed = max(
-        ((spread_s(crossed, num_ranks, size_bytes), crossed) for crossed in kinds), key=lambda k: k[0]
-    )
-    return Timed(time_s, priced(Source.worst(*(crossing.tier.source for crossing in crossed))))
+    if op is not Collective.SEND_RECV:
+        return slowest_group(cluster, num_ranks, stride, lambda crossed: spread_s(crossed, num_ranks, size_bytes))
+    links = [crossing.tier for crossed in crossings(cluster, num_ranks, stride) for crossing in crossed]
+    tier = max(links, key=lambda tier: tier.latency_s + size_bytes / tier.bandwidth_bytes_per_s)
+    return Timed(tier.latency_s + size_bytes / tier.bandwidth_bytes_per_s, priced(tier.source))
 
 
 def spread_s(crossed: Sequence[Crossing], num_ranks: int, size_bytes: float) -> float:

@@ -9,34 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from costmodel.collectives.crossings import Crossing, crossings
+from costmodel.collectives.crossings import Crossing, slowest_group
 from costmodel.price import Timed
-from costmodel.spec import ClusterSpec, Collective, Source
+from costmodel.spec import ClusterSpec, Collective
 
-ROUNDS = {Collective.ALL_REDUCE: 2, Collective.ALL_GATHER: 1, Collective.REDUCE_SCATTER: 1}
-"""How often the whole tensor goes round the ring, in slices of one rank."""
-PIPELINED = (Collective.BROADCAST, Collective.REDUCE)
-"""The whole tensor passes every hop once, in slices small enough that the hops overlap."""
+
+def rounds(op: Collective) -> int:
+    """How often a tensor goes round the ring: an all-reduce scatters sums, then gathers them."""
+    return 2 if op is Collective.ALL_REDUCE else 1
 
 
 def time(cluster: ClusterSpec, op: Collective, num_ranks: int, stride: int, size_bytes: float) -> Timed:
-    """Latency of every hop plus bytes over the slowest crossing, of the slowest group:
+    """Latency of every hop of every round plus what a rank sends over the slowest crossing, of the slowest group.
 
-    all-gather, reduce-scatter   sum hops alpha + (n - 1) / n bytes / bandwidth      all-reduce twice that
-    broadcast, reduce            sum hops alpha + bytes / bandwidth
+    What a rank sends of each byte is the bus factor of the operation: (n - 1) / n of a tensor in slices of one rank,
+    all of it where slices are small enough that the hops overlap (broadcast, reduce).
     """
-    moved_bytes = size_bytes if op in PIPELINED else size_bytes * (num_ranks - 1) / num_ranks
-    kinds = crossings(cluster, num_ranks, stride)
-    once_s, crossed = max(((_once_s(crossed, moved_bytes), crossed) for crossed in kinds), key=lambda kind: kind[0])
-    source = priced(Source.worst(*(crossing.tier.source for crossing in crossed)))
-    return Timed(ROUNDS.get(op, 1) * once_s, source)
+    moved_bytes = size_bytes * op.bus_factor(num_ranks)
 
+    def seconds(crossed: Sequence[Crossing]) -> float:
+        latency_s = sum(crossing.num_hops * crossing.tier.latency_s for crossing in crossed)
+        return rounds(op) * latency_s + moved_bytes / min(crossing.bandwidth_bytes_per_s for crossing in crossed)
 
-def _once_s(crossed: Sequence[Crossing], moved_bytes: float) -> float:
-    latency_s = sum(crossing.num_hops * crossing.tier.latency_s for crossing in crossed)
-    return latency_s + moved_bytes / min(crossing.bandwidth_bytes_per_s for crossing in crossed)
-
-
-def priced(source: Source) -> Source:
-    """A formula on measured links is a fit."""
-    return Source.FITTED if source is Source.MEASURED else source
+    return slowest_group(cluster, num_ranks, stride, seconds)
