@@ -60,7 +60,12 @@ def is_there(path: Path, what: str) -> bool:
 
 def sha256_of(path: Path, what: str) -> str:
     """SHA-256 of the text of `path` in hexadecimal; raises BadInputError as `read_text`."""
-    return hashlib.sha256(read_text(path, what).encode()).hexdigest()
+    return sha256_of_text(read_text(path, what))
+
+
+def sha256_of_text(text: str) -> str:
+    """SHA-256 of `text` in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def schema_of(text: str) -> str | None:

@@ -6,13 +6,12 @@ seconds.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import Any
 
 from costmodel.errors import BadInputError
 from costmodel.spec import ModelSpec
-from planner.files import read_text
+from planner.files import read_text, sha256_of_text
 from planner.frameworks.native import NATIVE
 from planner.models.errors import UnknownArchitectureError
 from planner.models.presets import preset_path
@@ -66,5 +65,5 @@ def _trace_factory(text: str) -> LoadedModel:
     factory = Factory(text)
     # The file that holds the factory stands for the model; code that it imports is not hashed.
     source = text if factory.source is None else read_text(factory.source, "module of the factory")
-    sha256 = hashlib.sha256(source.encode()).hexdigest()
+    sha256 = sha256_of_text(source)
     return LoadedModel({"factory": text}, trace_factory(factory), sha256, f"module:factory {text}")

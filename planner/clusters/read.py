@@ -8,7 +8,6 @@ nccl-tests, and what is left out is derived or taken from --gpus. docs/clusters.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Any
 from costmodel.errors import BadInputError, MissingError
 from costmodel.spec import ClusterSpec, CollectiveTable, NodeGroup, Source
 from costmodel.spec.base import parse_json
-from costmodel.spec.shown import shown
+from costmodel.spec.shown import json_kind, shown
 from planner.clusters.links import derived_tiers, stated_tiers
 from planner.clusters.nccl_tests import read_tables
 from planner.clusters.nodes import SHORT_KEYS, Machines, read_machines
@@ -26,7 +25,7 @@ from planner.clusters.presets import FOLDER, UNPUBLISHED, hint, preset_data, pre
 from planner.clusters.quantities import with_units
 from planner.clusters.resize import check_num_gpus, unequal_nodes
 from planner.clusters.strict_yaml import parse_yaml
-from planner.files import is_there, read_text
+from planner.files import is_there, read_text, sha256_of_text
 
 MAX_YAML_BYTES = 2**15
 """A cluster takes about 2 KiB, and YAML is read slowly."""
@@ -98,7 +97,7 @@ def _written(text: str) -> _Written:
     preset = preset_path(text)
     if preset is not None:
         content = read_text(preset, "cluster file")
-        return _Written(preset_data(text), f"preset {text}", text, FOLDER, _sha256(content), Source.ANALYTIC)
+        return _Written(preset_data(text), f"preset {text}", text, FOLDER, sha256_of_text(content), Source.ANALYTIC)
     path = Path(text)
     if not is_there(path, "cluster file") or os.path.isdir(path):
         if text in UNPUBLISHED:
@@ -109,7 +108,7 @@ def _written(text: str) -> _Written:
     content = read_text(path, "cluster file", max_bytes=MAX_JSON_BYTES if is_json else MAX_YAML_BYTES)
     data = parse_json(content, where) if is_json else parse_yaml(content, where)
     if not isinstance(data, dict):
-        raise BadInputError(f"{where}: must hold keys and values, not a {type(data).__name__}")
+        raise BadInputError(f"{where}: holds {json_kind(data)}, but must hold keys and values")
     if data.get("schema", ClusterSpec.SCHEMA) != ClusterSpec.SCHEMA:
         raise BadInputError(f"{where}: schema is {shown(data['schema'])}, but {ClusterSpec.SCHEMA!r} is needed here")
     data = {key: with_units(key, value, where) for key, value in data.items()}
@@ -118,7 +117,7 @@ def _written(text: str) -> _Written:
         close = difflib.get_close_matches(str(unknown), KEYS, n=1)
         known = f"did you mean {close[0]!r}" if close else f"known are {', '.join(sorted(KEYS))}"
         raise BadInputError(f"{where}: unknown key {shown(unknown)}; {known}")
-    return _Written(data, where, path.stem or "cluster", path.parent, _sha256(content), Source.MEASURED)
+    return _Written(data, where, path.stem or "cluster", path.parent, sha256_of_text(content), Source.MEASURED)
 
 
 def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[str, ...]]:
@@ -182,7 +181,3 @@ def _tables(written: _Written, groups: Sequence[NodeGroup], *, own_tiers: bool) 
     found = read_tables(published, f"preset {preset}", FOLDER, Source.ANALYTIC)
     # What was measured between the machines of the preset says nothing of these.
     return tuple(table for table in found if (table.num_nodes or 1) == 1)
-
-
-def _sha256(content: str) -> str:
-    return hashlib.sha256(content.encode()).hexdigest()

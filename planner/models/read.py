@@ -7,7 +7,6 @@ model of another class is refused by an error of its own, so that whoever can tr
 from __future__ import annotations
 
 import difflib
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +18,7 @@ from costmodel.errors import BadInputError
 from costmodel.spec import LayerRun, ModelSpec
 from costmodel.spec.base import parse_json
 from costmodel.spec.shown import json_kind
-from planner.files import is_there, read_text
+from planner.files import is_there, read_text, sha256_of_text
 from planner.models.config import Config, shown, shown_key
 from planner.models.errors import UnknownArchitectureError
 from planner.models.families import families, families_of_class
@@ -221,7 +220,7 @@ def _load(path: Path, where: str, name: str) -> RawConfig:
     data = parse_json(text, where, constant=lambda constant: {"__float__": constant})
     if not isinstance(data, dict):
         raise BadInputError(f"{where}: holds {json_kind(data)}, but a Hugging Face config is a JSON object")
-    return RawConfig(data, name, hashlib.sha256(text.encode()).hexdigest(), where)
+    return RawConfig(data, name, sha256_of_text(text), where)
 
 
 def _similar(name: str, known: list[str]) -> str:
