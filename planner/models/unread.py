@@ -97,6 +97,15 @@ NESTED = re.compile(r"(?:text|vision|audio|llm|language|encoder|decoder|ffn|attn
 """Keys of objects that hold part of a model."""
 OTHER_BLOCKS = ("per_layer_config", "block_configs", "pruned_heads")
 """Keys that give blocks sizes of their own."""
+SIZES = (
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "vocab_size",
+)
+"""Keys whose value is a size in every class, also where nothing of that size is built."""
 PER_BLOCK = ("layer_types", "mlp_layer_types")
 """Lists that transformers asks to have one entry per block, whatever the class."""
 
@@ -111,6 +120,11 @@ def refuse_unread(config: Config, family: Family) -> None:
                     f"{place} is {shown(value)}, so {mark.says}, but {family.architecture} {mark.lacks}; name the "
                     "class that it is for"
                 )
+    for part in _objects(config):
+        for key in SIZES:
+            size = part.data.get(key)
+            if not part.was_read(key) and size is not None and (type(size) is not int or size < 1):
+                config.fail(f"{part.place(key)} is {shown(size)}, but must be a whole number from 1")
     for key, value in config.data.items():
         if config.was_read(key) or _is_off(value):
             continue
@@ -132,6 +146,13 @@ def refuse_unread(config: Config, family: Family) -> None:
                 f"{config.place(key)} has {len(entries)} entries, but {config.place('num_hidden_layers')} is {count}; "
                 "they must be as many"
             )
+
+
+def _objects(config: Config) -> Iterator[Config]:
+    """The config, and every object in it that was read as such."""
+    yield config
+    for section in config.sections.values():
+        yield from _objects(section)
 
 
 def _unread(config: Config) -> Iterator[tuple[str, str, Any]]:

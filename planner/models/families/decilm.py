@@ -46,6 +46,11 @@ def _part(config: Config, layer: int, name: str) -> Config | None:
 def _kv_heads_per_layer(config: Config, layer: int) -> int:
     """DeciLM's own list, with a number of heads for each block."""
     num_layers = LAYERS.read(config, layer)
+    if not config.has(KV_HEADS_PER_LAYER):
+        config.fail(
+            f"{config.place(BLOCKS)} and {config.place(KV_HEADS_PER_LAYER)} are missing or null; one is needed, to say "
+            "how many heads each block has for keys and values"
+        )
     entry = config.items(KV_HEADS_PER_LAYER, num_layers, config.place(LAYERS.name))[layer]
     if type(entry) is not int or not 1 <= entry <= MAX_COUNT:
         config.fail(

@@ -64,7 +64,7 @@ def test_nemotron_super_by_hand() -> None:
         ([_block(2, 1.0, replace_with_linear=True)] * 3, "replace_with_linear is true"),
         ([8] * 3, r"block_configs\[0\] is 8"),
         ([{"attention": {"n_heads_in_group": 2}}] * 3, r"block_configs\[0\].ffn is missing"),
-        (..., "num_key_value_heads_per_layer is null"),
+        (..., "block_configs and num_key_value_heads_per_layer are missing or null"),
     ],
 )
 def test_what_contradicts_itself_is_refused(blocks: Any, words: str) -> None:
