@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from costmodel.collectives.crossings import Crossing, crossings, priced, slowest_group
 from costmodel.price import Timed
-from costmodel.spec import ClusterSpec, Collective
+from costmodel.spec import ClusterSpec, Collective, Tier
 
 SPREAD = (Collective.ALL_TO_ALL, Collective.GATHER, Collective.SCATTER)
 """Operations in which the parts of a tensor go to different ranks."""
@@ -15,7 +15,7 @@ SPREAD = (Collective.ALL_TO_ALL, Collective.GATHER, Collective.SCATTER)
 def time(cluster: ClusterSpec, op: Collective, num_ranks: int, stride: int, size_bytes: float) -> Timed:
     """The slowest link decides, of the slowest group:
 
-    send_recv        alpha + bytes / bandwidth of the slowest link between neighbours
+    send_recv        alpha + bytes / bandwidth of the slowest link between neighbours, of a mesh the one link to a peer
     all-to-all       alpha of the outermost tier + the largest of: share of the ranks beyond each tier's inner unit
                      x bytes / bandwidth of a rank's own link there
     gather, scatter  the same for one rank, whose links carry all other ranks' parts
@@ -25,8 +25,13 @@ def time(cluster: ClusterSpec, op: Collective, num_ranks: int, stride: int, size
     if op is not Collective.SEND_RECV:
         return slowest_group(cluster, num_ranks, stride, lambda crossed: spread_s(crossed, num_ranks, size_bytes))
     links = [crossing.tier for crossed in crossings(cluster, num_ranks, stride) for crossing in crossed]
-    tier = max(links, key=lambda tier: tier.latency_s + size_bytes / tier.bandwidth_bytes_per_s)
-    return Timed(tier.latency_s + size_bytes / tier.bandwidth_bytes_per_s, priced(tier.source))
+    slowest = max(links, key=lambda tier: message_s(tier, size_bytes))
+    return Timed(message_s(slowest, size_bytes), priced(slowest.source))
+
+
+def message_s(tier: Tier, size_bytes: float) -> float:
+    """Seconds of a message between two neighbours whose link is of `tier`."""
+    return tier.latency_s + size_bytes / tier.pair_bytes_per_s
 
 
 def spread_s(crossed: Sequence[Crossing], num_ranks: int, size_bytes: float) -> float:

@@ -1,89 +1,126 @@
 """Collectives that were measured on such a cluster: its own runs of nccl-tests, or published ones of the same machines.
 
-A table speaks for one operation over one number of ranks. Another number of ranks of the same kind (all within a
-machine, or as many of each of several machines) takes the ratio of the measured time to NCCL's own cost model,
-interpolated in log-log over the ranks and carried over to the model's time. With one published series of A100, H100,
-H200 or B200 left out at a time, from 16 KiB on, such a time is off by 9 % in the median and by 27 % at the 90th
-percentile (tests/clusters/test_collective_tables.py).
+A table speaks for one operation over one number of ranks, and for groups that lie as its own did: inside the same unit,
+or on all devices of several machines. Another number of such ranks takes the ratio of the measured time to NCCL's own
+cost model, interpolated in log-log over the ranks and carried over to the model's time. With one published series
+inside a machine of A100, H100, H200 or B200 left out at a time, from 16 KiB on, such a time is off by a factor of 1.09
+in the median and of 1.27 at the 90th percentile (tests/clusters/test_collective_tables.py).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from costmodel.collectives import nccl
+from costmodel.collectives import nccl, pairwise
 from costmodel.collectives.crossings import Crossing, crossings
 from costmodel.collectives.sizes import interpolate
 from costmodel.price import Timed
 from costmodel.spec import ClusterSpec, Collective, CollectiveTable, Source
 
-Times = Sequence[tuple[int, float]]
-"""(bytes, seconds) in rising order."""
-
 
 def lookup(cluster: ClusterSpec, op: Collective, num_ranks: int, stride: int, size_bytes: float) -> Timed | None:
     """The time by the tables of `cluster`, of the slowest group; None where none speaks for such a group."""
-    tables = [
-        table for table in cluster.tables if table.collective is op and (table.num_ranks or 0) > 1 and table.times
-    ]
-    if not tables:
+    measured = [_Measured.of(table, cluster) for table in cluster.tables if table.collective is op and table.times]
+    known = [each for each in measured if each is not None]
+    if not known:
         return None
     slowest = None
     for crossed in crossings(cluster, num_ranks, stride):
-        timed = _of_group(_of_its_kind(tables, crossed, num_ranks, cluster), op, crossed, num_ranks, size_bytes)
+        timed = _of_group(known, op, crossed, num_ranks, size_bytes)
         if timed is None:
             return None
         slowest = timed if slowest is None or timed.time_s > slowest.time_s else slowest
     return slowest
 
 
-def _of_its_kind(
-    tables: Sequence[CollectiveTable], crossed: Sequence[Crossing], num_ranks: int, cluster: ClusterSpec
-) -> dict[int, CollectiveTable]:
-    """Tables of groups that lie as this one does, by their number of ranks; of several the last one counts.
+@dataclass(frozen=True)
+class _Measured:
+    """A table, and what the ring of its group crossed."""
 
-    Over the network that are groups of as many ranks on as many machines, inside a machine those of any number.
-    """
-    spans, num_nodes = crossed[-1].tier.link.is_network, nccl.num_nodes(crossed)
-    found = {}
-    for table in tables:
-        assert table.num_ranks is not None
+    table: CollectiveTable
+    num_ranks: int
+    crossed: tuple[Crossing, ...]
+
+    @classmethod
+    def of(cls, table: CollectiveTable, cluster: ClusterSpec) -> _Measured | None:
+        """None where nobody says how its ranks lay, or where they left some of a machine's devices idle.
+
+        These would have had the adapters to themselves, which all groups of a step share.
+        """
+        num_ranks, per_unit = table.num_ranks, _devices_per_unit(cluster)
+        if num_ranks is None or num_ranks < 2:
+            return None
         # An output need not list its hosts; more ranks than a machine holds lie on several.
-        nodes = table.num_nodes or -(-table.num_ranks // cluster.devices_per_node)
-        if (nodes, table.num_ranks) == (num_nodes, num_ranks) if spans else nodes == 1:
-            found[table.num_ranks] = table
-    return found
+        num_units = table.num_nodes or -(-num_ranks // per_unit)
+        if num_units > 1 and num_ranks != num_units * per_unit:
+            return None
+        crossed = _of_first_ranks(cluster, num_ranks, num_units)
+        return None if crossed is None else cls(table, num_ranks, crossed)
+
+    def log_ratio(self, op: Collective, size_bytes: float) -> float:
+        """Log of measured against computed time at the size, or at the nearest that was measured."""
+        times = self.table.times
+        size = min(max(size_bytes, times[0][0]), times[-1][0])
+        return math.log(interpolate(times, size) / _computed_s(op, self.crossed, self.num_ranks, size))
+
+
+def _devices_per_unit(cluster: ClusterSpec) -> int:
+    """Devices that reach one another without the network: of a machine, or of a rack of one NVLink domain."""
+    return max((tier.num_devices for tier in cluster.tiers if not tier.link.is_network), default=1)
+
+
+def _of_first_ranks(cluster: ClusterSpec, num_ranks: int, num_units: int) -> tuple[Crossing, ...] | None:
+    """What a ring through the first ranks crosses, of a cluster that may be a part of the one that was measured."""
+    if num_ranks <= cluster.num_devices:
+        return crossings(cluster, num_ranks, 1)[0]
+    inner = [tier for tier in cluster.tiers if not tier.link.is_network]
+    outer = [tier for tier in cluster.tiers if tier.link.is_network]
+    if len(inner) == 1 and num_units == 1:
+        return (Crossing(inner[0], num_ranks - 1, 1, num_ranks),)
+    if len(inner) == 1 and len(outer) == 1:
+        per_unit = num_ranks // num_units
+        return (
+            Crossing(inner[0], num_ranks - num_units, 1, per_unit),
+            Crossing(outer[0], num_units - 1, per_unit, num_ranks),
+        )
+    return None
+
+
+def _computed_s(op: Collective, crossed: Sequence[Crossing], num_ranks: int, size_bytes: float) -> float:
+    if op is Collective.SEND_RECV:
+        return max(pairwise.message_s(crossing.tier, size_bytes) for crossing in crossed)
+    return nccl.of_group(op, crossed, num_ranks, size_bytes)
 
 
 def _of_group(
-    by_ranks: dict[int, CollectiveTable], op: Collective, crossed: Sequence[Crossing], num_ranks: int, size_bytes: float
+    known: Sequence[_Measured], op: Collective, crossed: Sequence[Crossing], num_ranks: int, size_bytes: float
 ) -> Timed | None:
-    computed_s = nccl.of_group(op, crossed, num_ranks, size_bytes)
-    if num_ranks in by_ranks:
-        table = by_ranks[num_ranks]
-        sizes = [size for size, _ in table.times]
-        if sizes[0] <= size_bytes <= sizes[-1]:
-            as_measured = table.source is Source.MEASURED and size_bytes in sizes
-            source = table.source if as_measured else Source.worst(table.source, Source.FITTED)
-            return Timed(interpolate(table.times, size_bytes), source)
-        ratio = _log_ratio(op, crossed, num_ranks, table.times, size_bytes)
-        return Timed(computed_s * math.exp(ratio), Source.worst(table.source, Source.FITTED, crossed[-1].tier.source))
-    if not by_ranks or len(crossed) > 1:
-        # Only inside one tier is it known how another number of ranks would lie.
+    # Of several that speak for a number of ranks the last one counts.
+    alike = {each.num_ranks: each for each in known if _lie_alike(each.crossed, crossed)}
+    if not alike:
         return None
-    below, above = [n for n in by_ranks if n < num_ranks], [n for n in by_ranks if n > num_ranks]
+    computed_s = _computed_s(op, crossed, num_ranks, size_bytes)
+    if num_ranks in alike:
+        table = alike[num_ranks].table
+        if table.times[0][0] <= size_bytes <= table.times[-1][0]:
+            is_printed = table.source is Source.MEASURED and size_bytes in table.measured_bytes
+            source = table.source if is_printed else Source.worst(table.source, Source.FITTED)
+            return Timed(interpolate(table.times, size_bytes), source)
+        source = Source.worst(table.source, Source.FITTED, crossed[-1].tier.source)
+        return Timed(computed_s * math.exp(alike[num_ranks].log_ratio(op, size_bytes)), source)
+    below, above = [n for n in alike if n < num_ranks], [n for n in alike if n > num_ranks]
     nearest = [*([max(below)] if below else []), *([min(above)] if above else [])]
-    ratios = [
-        _log_ratio(op, (Crossing(crossed[0].tier, n - 1, 1, n),), n, by_ranks[n].times, size_bytes) for n in nearest
-    ]
+    ratios = [alike[n].log_ratio(op, size_bytes) for n in nearest]
     weight = math.log(num_ranks / nearest[0]) / math.log(nearest[1] / nearest[0]) if len(nearest) == 2 else 0.0
     ratio = ratios[0] * (1 - weight) + ratios[-1] * weight
-    source = Source.worst(Source.FITTED, crossed[0].tier.source, *(by_ranks[n].source for n in nearest))
-    return Timed(computed_s * math.exp(ratio), source)
+    source = Source.worst(Source.FITTED, *(crossing.tier.source for crossing in crossed))
+    return Timed(computed_s * math.exp(ratio), Source.worst(source, *(alike[n].table.source for n in nearest)))
 
 
-def _log_ratio(op: Collective, crossed: Sequence[Crossing], num_ranks: int, times: Times, size_bytes: float) -> float:
-    """Log of measured against computed time at the size, or at the nearest that was measured."""
-    size = min(max(size_bytes, times[0][0]), times[-1][0])
-    return math.log(interpolate(times, size) / nccl.of_group(op, crossed, num_ranks, size))
+def _lie_alike(one: Sequence[Crossing], other: Sequence[Crossing]) -> bool:
+    """Whether two groups cross the same tiers, with as many members in every unit but those of the outermost."""
+    return [crossing.tier for crossing in one] == [crossing.tier for crossing in other] and [
+        crossing.num_members for crossing in one[:-1]
+    ] == [crossing.num_members for crossing in other[:-1]]

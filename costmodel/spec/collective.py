@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
+from statistics import median
 from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
@@ -75,11 +76,22 @@ class CollectiveTable(Document):
     def times(self) -> tuple[tuple[int, float], ...]:
         """(bytes, seconds) of what enters a fit, one time a size, in rising order of both.
 
-        A size that took less than a smaller one, which noise or a change of algorithm makes, takes as long as that.
+        Of a size that was measured more than once the median counts. One that took longer than a larger one takes as
+        long as that: what disturbs a measurement makes it slower.
         """
-        times = sorted({point.bytes: point.time_s for point in self.samples if point.enters_fit}.items())
-        longest = accumulate((time_s for _, time_s in times), max)
-        return tuple((size, time_s) for (size, _), time_s in zip(times, longest, strict=True))
+        of_size: dict[int, list[float]] = {}
+        for point in self.samples:
+            if point.enters_fit:
+                of_size.setdefault(point.bytes, []).append(point.time_s)
+        falling = sorted(of_size, reverse=True)
+        shortest = accumulate((median(of_size[size]) for size in falling), min)
+        return tuple(zip(falling, shortest, strict=True))[::-1]
+
+    @cached_property
+    def measured_bytes(self) -> frozenset[int]:
+        """Sizes whose time in `times` stands in the output as it is."""
+        printed = {(point.bytes, point.time_s) for point in self.samples}
+        return frozenset(size for size, time_s in self.times if (size, time_s) in printed)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -63,6 +63,11 @@ class Tier(Spec):
             )
         return self
 
+    @property
+    def pair_bytes_per_s(self) -> float:
+        """Between two devices, per direction: in a mesh they have one of the links, else all that each has."""
+        return self.bandwidth_bytes_per_s / (max(1, self.num_devices - 1) if self.is_mesh else 1)
+
     def sizes(self, num_ranks: int) -> tuple[int, ...]:
         """Devices of every unit where `num_ranks` ranks fill the units in order; the last may hold fewer."""
         if self.unit_sizes:

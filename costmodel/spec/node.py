@@ -17,6 +17,8 @@ class Nics(Spec):
     bandwidth_bytes_per_s: float = Field(gt=0)
     """Line rate of one, per direction."""
     link: LinkKind
+    latency_s: float | None = Field(default=None, gt=0)
+    """Of a hop of NCCL's ring for large messages; None where nobody measured it, for that of its kind of link."""
 
 
 class Storage(Spec):

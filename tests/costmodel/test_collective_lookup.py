@@ -84,8 +84,49 @@ def test_what_is_wrong_or_idle_is_not_looked_up():
     assert tables.lookup(measured(unusable), ALL_GATHER, 8, 1, 2**22) is None
 
 
-def test_a_larger_message_never_takes_less_than_a_smaller_one():
-    assert table(8, {1000: 2e-5, 2000: 1e-5, 4000: 3e-5}).times == ((1000, 2e-5), (2000, 2e-5), (4000, 3e-5))
+def test_a_time_that_a_disturbance_made_longer_than_a_larger_message_is_no_measurement():
+    disturbed = table(8, {1000: 5e-3, 2000: 1e-5, 4000: 3e-5})
+    assert disturbed.times == ((1000, 1e-5), (2000, 1e-5), (4000, 3e-5))
+    assert tables.lookup(measured(disturbed), ALL_GATHER, 8, 1, 1000).source is Source.FITTED
+    assert tables.lookup(measured(disturbed), ALL_GATHER, 8, 1, 2000).source is Source.MEASURED
+
+
+def test_of_a_size_that_was_measured_three_times_the_median_counts():
+    points = tuple(CollectivePoint(bytes=1000, time_s=time_s, busbw_bytes_per_s=1e9) for time_s in (3e-5, 9e-5, 4e-5))
+    assert table(8, {1: 1.0}).model_copy(update={"samples": points}).times == ((1000, 4e-5),)
+
+
+def pairs_of_nvlink(*found: CollectiveTable) -> ClusterSpec:
+    """Four devices in two pairs of 200 GB/s, with 10 GB/s across."""
+    across = tier(4, 10e9, 5.7e-6).model_copy(update={"link": LinkKind.PCIE})
+    spec = cluster(4, tier(2, 200e9, 3.4e-6), across, kind=DeviceKind.CUDA)
+    return spec.model_copy(update={"tables": found})
+
+
+def test_a_table_of_one_link_does_not_speak_for_another():
+    spec = pairs_of_nvlink(table(2, {2**20: 1e-3}))
+    assert tables.lookup(spec, ALL_GATHER, 2, 1, 2**20).time_s == 1e-3
+    assert tables.lookup(spec, ALL_GATHER, 2, 2, 2**20) is None
+    # Nor does one of the whole machine for a pair.
+    assert tables.lookup(pairs_of_nvlink(table(4, {2**20: 1e-3})), ALL_GATHER, 2, 1, 2**20) is None
+
+
+def test_a_table_over_machines_whose_other_devices_were_idle_does_not_speak():
+    # One rank on each of two machines had their adapters to itself.
+    spec = measured(table(2, {2**20: 1e-3}, num_nodes=2))
+    assert tables.lookup(spec, ALL_GATHER, 2, 8, 2**20) is None
+
+
+def test_a_table_over_two_machines_corrects_the_model_of_four():
+    spec = measured(table(16, {2**20: 3 * formula_s(16, 2**20)}, num_nodes=2), num_devices=32)
+    found = tables.lookup(spec, ALL_GATHER, 32, 1, 2**20)
+    assert found.time_s == pytest.approx(3 * by_formula(spec, ALL_GATHER, 32, 1, 2**20).time_s)
+
+
+def test_a_message_between_two_speaks_for_every_pipeline_inside_a_machine():
+    # As sendrecv_perf prints it for two ranks: 1 ms for each of 3 hops.
+    spec = measured(table(2, {2**20: 1e-3}).model_copy(update={"collective": Collective.SEND_RECV}))
+    assert tables.lookup(spec, Collective.SEND_RECV, 4, 2, 2**20).time_s == pytest.approx(1e-3)
 
 
 def test_times_between_and_beyond_sizes():

@@ -52,6 +52,12 @@ def test_stages_meet_over_the_slowest_link_between_neighbours():
     assert pairwise.time(cluster(8), SEND_RECV, 4, 2, 3000).time_s == pytest.approx(40e-3)
 
 
+def test_neighbours_in_a_mesh_have_one_link():
+    # 7 links of 1e6 / 7 bytes/s: 1 ms and 1,000 bytes over one of them, 7 ms.
+    mesh = tier(8, 1e6, 1e-3).model_copy(update={"is_mesh": True})
+    assert pairwise.time(cluster(8, mesh), SEND_RECV, 2, 1, 1000).time_s == pytest.approx(8e-3)
+
+
 def test_first_and_last_stage_of_a_pipeline_meet():
     # Ranks 0 and 6 of 8, as the copies of a tied table: no block of 2 x 6 ranks fits, yet they meet between nodes.
     assert kinds(cluster(8), 2, 6) == {((1, 1),)}
