@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from costmodel.collectives.nccl_protocols import NETWORK_HOP_S
 from costmodel.errors import BadInputError
-from costmodel.spec import LinkKind, Node, NodeGroup, Source, Tier
+from costmodel.spec import LinkKind, Nics, Node, NodeGroup, Source, Tier
 from costmodel.spec.shown import shown
 from planner.clusters.node_links import levels_of_topology
 from planner.clusters.presets import preset_data, preset_of_device, usual_size
@@ -17,12 +18,19 @@ NIC_EFFICIENCY_FRAC = 0.8
 """Share of the line rate that collectives between nodes reach: median of fits on published training runs."""
 
 HOP_S = {
-    LinkKind.INFINIBAND: 14e-6,
-    LinkKind.ROCE: 14e-6,
-    LinkKind.EFA: 14e-6,
+    LinkKind.INFINIBAND: NETWORK_HOP_S,
+    LinkKind.ROCE: NETWORK_HOP_S,
+    LinkKind.EFA: 37e-6,
     LinkKind.ETHERNET: 50e-6,
 }
-"""NCCL's own constant for a ring step over the network (tuning.cc, ring, protocol Simple); sockets are assumed."""
+"""A ring step over the network in NCCL's protocol for large messages, where the adapters state none."""
+HOP_SOURCES = {
+    LinkKind.INFINIBAND: "NCCL tuning.cc, ring, Simple",
+    LinkKind.ROCE: "NCCL tuning.cc, ring, Simple",
+    # 69 us of the smallest all-reduce are a tree of LL: 6.8 + 2 (3.0 inside + 5 + 23 between).
+    LinkKind.EFA: "NCCL tuning.cc and 23 us more, as the smallest all-reduce over two p5.48xlarge takes",
+    LinkKind.ETHERNET: "sockets, assumed",
+}
 
 
 @dataclass(frozen=True)
@@ -167,21 +175,26 @@ def _network(data: Mapping[str, Any], groups: Sequence[NodeGroup], where: str) -
     if data.get("network") is not None:
         return _stated(data["network"], "network", where)
     rates = [
-        (NIC_EFFICIENCY_FRAC * nics.count * nics.bandwidth_bytes_per_s / group.node.num_devices, nics.link)
+        (
+            NIC_EFFICIENCY_FRAC * nics.count * nics.bandwidth_bytes_per_s / group.node.num_devices,
+            nics.link,
+            _hop_s(nics),
+        )
         for group in groups
         if (nics := group.node.nics) is not None
     ]
     if len(rates) == len(groups):
-        rate, link = min(rates)
+        rate, link, hop_s = min(rates, key=lambda found: (found[0], -found[2]))
+        hop_source = "its adapters" if hop_s != HOP_S.get(link) else HOP_SOURCES[link]
         return Tier(
             name="network",
             num_devices=1,
             link=link,
             bandwidth_bytes_per_s=rate,
-            latency_s=HOP_S.get(link, HOP_S[LinkKind.ETHERNET]),
+            latency_s=hop_s,
             source=Source.ANALYTIC,
             note=f"its adapters at {NIC_EFFICIENCY_FRAC} of line rate (fits on published runs), shared by its devices; "
-            "hop of NCCL tuning.cc, ring, Simple",
+            f"hop of {hop_source}",
         )
     outer = [tier for group in groups if (tier := _of_preset(group.node, where)[1]) is not None]
     if not outer:
@@ -189,6 +202,10 @@ def _network(data: Mapping[str, Any], groups: Sequence[NodeGroup], where: str) -
             f"{where}: network is missing: nothing says how the machines are joined; state network or nics"
         )
     return min(outer, key=lambda tier: tier.bandwidth_bytes_per_s)
+
+
+def _hop_s(nics: Nics) -> float:
+    return nics.latency_s if nics.latency_s is not None else HOP_S.get(nics.link, HOP_S[LinkKind.ETHERNET])
 
 
 def _wan(data: Mapping[str, Any], where: str) -> Tier:

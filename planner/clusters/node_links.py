@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from costmodel.collectives.nccl_protocols import NVLINK_HOP_S, PCIE_HOP_S
 from costmodel.errors import BadInputError
 from costmodel.spec import Device, LinkKind, NodeTopology, Pair, PathKind, Source, Tier
 
@@ -25,10 +26,6 @@ PCIE_SHARE_FRAC = {
 }
 """Share of the slot's rate that a collective gets: 24 of 31 GB/s behind a switch (NVIDIA's best case for PCIe 4, quoted
 by stas00/ml-engineering); through the host and across sockets it is assumed to be less."""
-PCIE_HOP_S = 5.7e-6
-"""NCCL's own constant for a ring step over PCIe (tuning.cc, ring, protocol Simple)."""
-DIRECT_HOP_S = 3.4e-6
-"""The same over NVLink."""
 
 LEVELS = (
     ("island", (PathKind.NVLINK, PathKind.XGMI)),
@@ -120,7 +117,7 @@ def _tier(name: str, sizes: tuple[int, ...], pairs: Sequence[Pair], device: Devi
             link=LinkKind.NVLINK if pairs[0].kind is PathKind.NVLINK else LinkKind.XGMI,
             is_mesh=is_mesh,
             bandwidth_bytes_per_s=num_links * per_link,
-            latency_s=DIRECT_HOP_S,
+            latency_s=NVLINK_HOP_S,
             source=Source.ANALYTIC,
             note=f"{num_links} links a GPU by its topology; hop of NCCL tuning.cc, ring, Simple",
         )

@@ -126,7 +126,8 @@ def test_islands_that_are_not_numbered_in_a_row_are_left_out_and_named(tmp_path:
 
 
 def test_published_series_come_with_the_links_of_a_preset(tmp_path: Path) -> None:
-    assert load(tmp_path, "device: h100-sxm\n", 8).spec.tables == load_cluster("h100-sxm", 8).spec.tables
+    inside = [table for table in load_cluster("h100-sxm", 8).spec.tables if table.num_nodes == 1]
+    assert [*load(tmp_path, "device: h100-sxm\n", 8).spec.tables] == inside
     own_links = "tiers: [{name: node, num_devices: 8, link: nvlink, bandwidth_bytes_per_s: 1 GB/s, latency_s: 3 us}]\n"
     assert load(tmp_path, f"device: h100-sxm\n{own_links}", 8).spec.tables == ()
 

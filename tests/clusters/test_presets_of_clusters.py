@@ -133,11 +133,11 @@ def test_a_source_of_nothing_is_refused() -> None:
     ("name", "link", "gbytes_per_s", "hop_us"),
     [
         ("dgx-h100", LinkKind.INFINIBAND, 40, 14),
-        ("p4d.24xlarge", LinkKind.EFA, 5, 14),
-        ("p5.48xlarge", LinkKind.EFA, 40, 14),
+        ("p4d.24xlarge", LinkKind.EFA, 5, 82),
+        ("p5.48xlarge", LinkKind.EFA, 40, 37),
         ("nc-a100-v4", LinkKind.ETHERNET, 2, 50),
         ("a3-highgpu-8g", LinkKind.ETHERNET, 10, 50),
-        ("a3-ultragpu-8g", LinkKind.ROCE, 40, 14),
+        ("a3-ultragpu-8g", LinkKind.ROCE, 40, 46),
     ],
 )
 def test_links_between_machines_follow_from_their_adapters(
@@ -154,7 +154,8 @@ def test_a_machine_says_where_its_figures_and_its_price_come_from(name: str) -> 
     data = preset_data(name)
     assert data["note"]
     assert ("price_usd_per_device_hour" in data) == ("Price:" in data["note"] and "prices change" in data["note"])
-    usual = preset_data(data["device"]).get("collectives", [])
+    # The first file of a GPU holds series inside a machine, a second one those over its usual network.
+    usual = preset_data(data["device"]).get("collectives", [])[:1]
     assert data.get("collectives", [])[: len(usual)] == usual, "what was published of its GPUs counts for it as well"
 
 
