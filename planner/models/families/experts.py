@@ -113,7 +113,10 @@ def listed_blocks(config: Config, key: str) -> frozenset[int]:
         )
     for entry in value:
         if type(entry) is not int or not 0 <= entry < count:
-            config.fail(f"{config.place(key)} holds {shown(entry)}, but blocks are numbered from 0 to {count - 1}")
+            config.fail(
+                f"{config.place(key)} holds {shown(entry)}, but {config.place(LAYERS.name)} is {count}, so that blocks "
+                f"are numbered from 0 to {count - 1}"
+            )
     return frozenset(value)
 
 

@@ -9,6 +9,7 @@ from costmodel.spec import Dense, Embedding, Head, LayerRun, Norm, Part, QkNorm
 from planner.models.config import Config, shown
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.encoder_parts import both_ways, inside, layer_norm_block, two_matrices
+from planner.models.families.experts import listed_blocks
 from planner.models.families.image_parts import last_norm, patch_filters, patches, stem
 from planner.models.families.language import ONE_IMAGE
 from planner.models.families.parts import HEAD_SPLIT, HIDDEN, LAYERS, VOCAB, attention, block, mlp
@@ -92,21 +93,9 @@ TOWER: tuple[RunSource, ...] = (
 
 def _attends_to(config: Config, layer: int) -> str:
     """What a block of the text attends to, by the list cross_attention_layers."""
-    count, listed = LAYERS.read(config, layer), config.data.get("cross_attention_layers")
-    if listed is None:
+    if not config.has("cross_attention_layers"):
         return "image" if layer in CROSS_BLOCKS else "text"
-    if not isinstance(listed, list) or len(listed) > count:
-        config.fail(
-            f"{config.place('cross_attention_layers')} is {shown(listed)}, but must be a list of at most "
-            f"{config.place(LAYERS.name)} = {count} numbers of blocks"
-        )
-    for entry in listed:
-        if type(entry) is not int or not 0 <= entry < count:
-            config.fail(
-                f"{config.place('cross_attention_layers')} holds {shown(entry)}, but blocks are numbered from 0 to "
-                f"{count - 1}"
-            )
-    return "image" if layer in listed else "text"
+    return "image" if layer in listed_blocks(config, "cross_attention_layers") else "text"
 
 
 KV_HEADS = Size("num_key_value_heads", default=8)

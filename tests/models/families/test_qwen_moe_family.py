@@ -92,7 +92,11 @@ def test_qwen1_5_moe_as_published() -> None:
         (qwen2_moe, {"shared_expert_intermediate_size": None}, "shared_expert_intermediate_size is null"),
         (qwen2_moe, {"layer_types": ["sliding_attention"] * 2}, "use_sliding_window is not true"),
         (qwen2_moe, {"layer_types": ["full_attention"] * 3}, "layer_types has 3 entries"),
-        (qwen3_moe, {"mlp_only_layers": [2]}, "mlp_only_layers holds 2, but blocks are numbered from 0 to 1"),
+        (
+            qwen3_moe,
+            {"mlp_only_layers": [2]},
+            "mlp_only_layers holds 2, but num_hidden_layers is 2, so that blocks",
+        ),
         (qwen3_moe, {"decoder_sparse_step": 0}, "decoder_sparse_step is 0"),
         (qwen3_moe, {"intermediate_size": -8}, "intermediate_size is -8"),
         (qwen3_next, {"full_attention_interval": 0}, "full_attention_interval is 0"),
