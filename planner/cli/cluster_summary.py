@@ -11,7 +11,6 @@ from rich.console import Console
 from costmodel import units
 from costmodel.spec import ClusterSpec, CollectiveTable, Device, Node, NodeTopology, Source
 from planner.cli.console import line, table
-from planner.clusters.node_links import islands
 
 
 def cluster_object(cluster: ClusterSpec) -> dict[str, Any]:
@@ -113,7 +112,6 @@ def topology_object(topology: NodeTopology) -> dict[str, Any]:
         "num_gpus": len(topology.gpus),
         "num_nics": len(topology.nics),
         "links": [{"pair": list(pair.pair), "kind": pair.label} for pair in topology.pairs],
-        "islands": [list(island) for island in islands(topology)],
         "nics": {name: topology.nic_devices.get(name) for name in topology.nics},
         "numa_of_gpu": topology.numa_of_gpu,
         "warnings": list(topology.warnings),
@@ -121,7 +119,7 @@ def topology_object(topology: NodeTopology) -> dict[str, Any]:
 
 
 def print_topology(console: Console, topology: NodeTopology) -> None:
-    """A machine in a few lines: how many pairs of GPUs each kind of link joins, and which GPUs are an island."""
+    """A machine in a few lines: how many pairs of GPUs, or of GPU and adapter, each kind of link joins."""
     console.print(line(f"{len(topology.gpus)} GPUs, {len(topology.nics)} network adapters", "bold"))
     gpus = set(topology.gpus)
     between = Counter(pair.label for pair in topology.pairs if set(pair.pair) <= gpus)
@@ -130,9 +128,6 @@ def print_topology(console: Console, topology: NodeTopology) -> None:
     rows += [("GPU and adapter", kind, str(count)) for kind, count in to_nics.most_common()]
     if rows:
         console.print(table(("between", "link", "pairs"), rows))
-    joined = [island for island in islands(topology) if len(island) > 1]
-    if joined:
-        console.print(line(f"Joined by links of their own: {'; '.join(', '.join(island) for island in joined)}."))
     for warning in topology.warnings:
         console.print(line(f"Warning: {warning}.", "yellow"))
 

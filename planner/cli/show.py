@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ from planner.cli import options
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from planner.clusters.rings import Axis
 
     Shown = tuple[dict[str, Any], Callable[[Console], None]]
     """The JSON object, and what prints it for a person."""
@@ -28,18 +31,27 @@ UNDERSTOOD = (
 @click.argument("file", metavar="FILE")
 @click.option("--svg", type=options.PATH, metavar="OUT.SVG", help="Draw a cluster into this file as well.")
 @click.option("--config", "as_config", is_flag=True, help="Print the config.json of a model, as a start for your own.")
+@click.option(
+    "--groups",
+    metavar="AXES",
+    help="Say what the rings of a layout meet in a cluster, e.g. tp=8,dp=4,pp=2; the first axis varies fastest.",
+)
 @options.json_flag
-def show(file: str, svg: Path | None, as_config: bool, as_json: bool) -> None:
+def show(file: str, svg: Path | None, as_config: bool, groups: str | None, as_json: bool) -> None:
     """Say what was understood from FILE, and what was assumed.
 
     FILE is a config.json or its folder, a cluster, profile, plan or measurement, the output of nvidia-smi topo -m,
     rocm-smi --showtopotype or nccl-tests, the name of a preset, or module:factory, which is imported.
     """
+    from costmodel.errors import BadInputError
     from planner.cli.console import out, print_json
 
-    kind, (data, print_for_person) = _understand(file)
+    axes = () if groups is None else _axes(groups)
+    kind, (data, print_for_person) = _understand(file, axes)
+    if axes and kind not in ("cluster", "topology"):
+        raise BadInputError(f"--groups speaks of clusters and topologies, but {file} is a {kind}; leave --groups out")
     if svg is not None:
-        _draw(kind, file, svg)
+        _draw(kind, file, axes, svg)
     if as_config:
         print_json(_config(kind, file))
     elif as_json:
@@ -48,7 +60,19 @@ def show(file: str, svg: Path | None, as_config: bool, as_json: bool) -> None:
         print_for_person(out())
 
 
-def _understand(file: str) -> tuple[str, Shown]:
+def _num_devices(axes: tuple[Axis, ...]) -> int | None:
+    """As many as a layout needs; None without one."""
+    return math.prod(axis.degree for axis in axes) if axes else None
+
+
+def _axes(groups: str) -> tuple[Axis, ...]:
+    from planner.cli.groups import read_groups
+
+    return read_groups(groups)
+
+
+def _understand(file: str, axes: tuple[Axis, ...]) -> tuple[str, Shown]:
+    """What kind of file it is, and what is shown of it; clusters and topologies with the rings of `axes`."""
     from costmodel.errors import BadInputError
     from planner.cli.loading import names_factory
     from planner.clusters import presets as clusters
@@ -59,7 +83,7 @@ def _understand(file: str) -> tuple[str, Shown]:
     if models.preset_path(file) is not None or os.path.isdir(path):
         return "model", _model(file)
     if clusters.preset_path(file) is not None or path.suffix in {".yaml", ".yml"}:
-        return "cluster", _cluster(file)
+        return "cluster", _cluster(file, axes)
     if not is_there(path, "file"):
         if names_factory(file):
             return "model", _model(file)
@@ -68,13 +92,15 @@ def _understand(file: str) -> tuple[str, Shown]:
         raise BadInputError(f"{file}: neither a file nor a preset; {hint}")
     text = read_text(path, "file")
     schema = (schema_of(text) or "").partition("/")[0]
+    if schema == "cluster":
+        return "cluster", _cluster(file, axes)
     if schema in _READERS:
         return _READERS[schema][0], _READERS[schema][1](file)
     if schema:
         raise BadInputError(
             f"{file}: schema is {schema_of(text)!r}, which show does not know; it understands {UNDERSTOOD}"
         )
-    tool_output = _tool_output(text, file) if path.suffix != ".json" else None
+    tool_output = _tool_output(text, file, axes) if path.suffix != ".json" else None
     if tool_output is not None:
         return tool_output
     if path.suffix != ".json" and not text.lstrip().startswith(("{", "[", '"')):
@@ -104,17 +130,21 @@ def _config(kind: str, file: str) -> dict[str, Any]:
     return load_config(file).data
 
 
-def _tool_output(text: str, file: str) -> tuple[str, Shown] | None:
+def _tool_output(text: str, file: str, axes: tuple[Axis, ...]) -> tuple[str, Shown] | None:
     """What a tool printed of a machine or of collectives; None where `text` is neither."""
-    from planner.cli import cluster_summary
+    from planner.cli import cluster_summary, joins_summary
     from planner.clusters import nccl_tests, topology
 
     if topology.looks_like(text):
         machine = topology.parse_topology(text, file)
-        return "topology", (
-            cluster_summary.topology_object(machine),
-            lambda console: cluster_summary.print_topology(console, machine),
-        )
+        joins = joins_summary.joins_of_topology(machine, axes, file)
+
+        def print_for_person(console: Console) -> None:
+            cluster_summary.print_topology(console, machine)
+            joins_summary.print_topology_joins(console, joins)
+
+        data = {**cluster_summary.topology_object(machine), **joins_summary.topology_joins_object(joins)}
+        return "topology", (data, print_for_person)
     if nccl_tests.looks_like(text):
         table = nccl_tests.read(text, file, file)
         return "collectives", (
@@ -124,23 +154,31 @@ def _tool_output(text: str, file: str) -> tuple[str, Shown] | None:
     return None
 
 
-def _cluster(file: str) -> Shown:
+def _cluster(file: str, axes: tuple[Axis, ...]) -> Shown:
+    """The cluster, with as many devices as `axes` need where there are some."""
+    from planner.cli import joins_summary
     from planner.cli.cluster_summary import cluster_object, print_cluster
     from planner.cli.console import print_assumptions
     from planner.clusters.read import load_cluster
 
-    loaded = load_cluster(file, None)
-    data = {**cluster_object(loaded.spec), "assumptions": list(loaded.assumptions)}
+    loaded = load_cluster(file, _num_devices(axes))
+    joins = joins_summary.joins_of_cluster(loaded.spec, axes)
+    data = {
+        **cluster_object(loaded.spec),
+        **joins_summary.cluster_joins_object(joins),
+        "assumptions": list(loaded.assumptions),
+    }
 
     def print_for_person(console: Console) -> None:
         print_cluster(console, loaded.spec)
+        joins_summary.print_cluster_joins(console, joins)
         print_assumptions(console, loaded.assumptions)
 
     return data, print_for_person
 
 
-def _draw(kind: str, file: str, output: Path) -> None:
-    """Draw the cluster of `file`; raises BadInputError for another kind of file."""
+def _draw(kind: str, file: str, axes: tuple[Axis, ...], output: Path) -> None:
+    """Draw the cluster of `file` as it is shown; raises BadInputError for another kind of file."""
     from costmodel.errors import BadInputError
     from planner.clusters.read import load_cluster
     from planner.files import check_writable, refuse_same_file, write_text
@@ -153,7 +191,7 @@ def _draw(kind: str, file: str, output: Path) -> None:
     from reports.cluster_drawing import draw_cluster
     from reports.svg import standalone
 
-    write_text(output, standalone(draw_cluster(load_cluster(file, None).spec).wide))
+    write_text(output, standalone(draw_cluster(load_cluster(file, _num_devices(axes)).spec).wide))
 
 
 def _profile(file: str) -> Shown:
@@ -188,7 +226,6 @@ def _measurement(file: str) -> Shown:
 
 
 _READERS: dict[str, tuple[str, Callable[[str], Shown]]] = {
-    "cluster": ("cluster", _cluster),
     "profile": ("profile", _profile),
     "plan_file": ("plan", _plan),
     "measurement": ("measurement", _measurement),

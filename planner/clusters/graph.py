@@ -9,64 +9,84 @@ topology was read, pairs of devices that share links of their own, or a way over
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
 import networkx
 
-from costmodel.spec import ClusterSpec, Pair, PathKind, Tier
+from costmodel.spec import ClusterSpec, NodeTopology, Pair, PathKind, Tier
 
 Vertex = tuple[str, int, int]
 """("device", 0, rank) or ("unit", index of the tier, number of the unit)."""
 Graph: TypeAlias = "networkx.Graph[Vertex]"
+Edge = dict[str, Any]
+"""Holds `tier`, or `pair` where a topology joins two devices."""
 
 
-def cluster_graph(cluster: ClusterSpec) -> Graph:
-    """Vertices carry `machine` (devices only); edges carry `tier`, or `pair` where a topology joins two devices."""
+def cluster_graph(cluster: ClusterSpec, ranks: range | None = None) -> Graph:
+    """The devices of all ranks or of `ranks`, which share no machine with others, and the units that hold them.
+
+    A vertex knows the unit it is in as `outer`.
+    """
     graph: Graph = networkx.Graph()
-    num_devices = cluster.num_devices
-    for machine, ranks in enumerate(_rows(cluster.node_sizes)):
-        for rank in ranks:
-            graph.add_node(("device", 0, rank), machine=machine)
-    inner: list[tuple[Vertex, range]] = [(("device", 0, rank), range(rank, rank + 1)) for rank in range(num_devices)]
+    wanted = range(cluster.num_devices) if ranks is None else ranks
+    inner: list[tuple[Vertex, int]] = [(("device", 0, rank), rank) for rank in wanted]
+    graph.add_nodes_from(vertex for vertex, _ in inner)
     for index, tier in enumerate(cluster.tiers):
-        outer: list[tuple[Vertex, range]] = []
-        for unit, ranks in enumerate(_rows(tier.sizes(num_devices))):
-            vertex = ("unit", index, unit)
-            graph.add_edges_from((vertex, below, {"tier": tier}) for below, held in inner if held.start in ranks)
-            outer.append((vertex, ranks))
-        inner = outer
-    _add_topologies(graph, cluster)
+        starts = list(accumulate(tier.sizes(cluster.num_devices), initial=0))
+        units: dict[Vertex, int] = {}
+        for vertex, first in inner:
+            number = bisect_right(starts, first) - 1
+            unit: Vertex = ("unit", index, number)
+            units[unit] = starts[number]
+            graph.add_edge(vertex, unit, tier=tier)
+            graph.nodes[vertex]["outer"] = unit
+        inner = list(units.items())
+    end = 0
+    for group in cluster.nodes:
+        start, end = end, end + group.num_devices
+        if group.node.topology is not None:
+            for first in range(start, end, group.node.num_devices):
+                if first in wanted:
+                    _add_pairs(graph, group.node.topology, first)
     return graph
 
 
-def _rows(sizes: Sequence[int]) -> Iterator[range]:
-    first = 0
-    for size in sizes:
-        yield range(first, first + size)
-        first += size
+def topology_graph(topology: NodeTopology) -> Graph:
+    """The GPUs of one machine, by their places in its topology, and what joins every pair of them."""
+    graph: Graph = networkx.Graph()
+    graph.add_nodes_from(("device", 0, place) for place in range(len(topology.gpus)))
+    _add_pairs(graph, topology, 0)
+    return graph
 
 
-def _add_topologies(graph: Graph, cluster: ClusterSpec) -> None:
-    first = 0
-    for group in cluster.nodes:
-        topology = group.node.topology
-        for _ in range(group.num_nodes):
-            rank_of = {gpu: first + place for place, gpu in enumerate(topology.gpus if topology is not None else ())}
-            for pair in topology.pairs if topology is not None else ():
-                one, other = (rank_of.get(name) for name in pair.pair)
-                if one is not None and other is not None:
-                    graph.add_edge(("device", 0, one), ("device", 0, other), pair=pair)
-            first += group.node.num_devices
+def _add_pairs(graph: Graph, topology: NodeTopology, first_rank: int) -> None:
+    rank_of = {gpu: first_rank + place for place, gpu in enumerate(topology.gpus)}
+    for pair in topology.pairs:
+        one, other = (rank_of.get(name) for name in pair.pair)
+        if one is not None and other is not None:
+            graph.add_edge(("device", 0, one), ("device", 0, other), pair=pair)
 
 
 def tiers_between(graph: Graph, one: int, other: int) -> tuple[Tier, ...]:
     """Tiers that data meets between two ranks, each once, from the inside out."""
-    switched = networkx.subgraph_view(graph, filter_edge=lambda a, b: "tier" in graph.edges[a, b])
-    path = networkx.shortest_path(switched, ("device", 0, one), ("device", 0, other))
-    return tuple(dict.fromkeys(graph.edges[edge]["tier"] for edge in pairwise(path)))
+    tiers: list[Tier] = []
+    here: Vertex = ("device", 0, one)
+    there: Vertex = ("device", 0, other)
+    while here != there:
+        outer: Vertex = graph.nodes[here]["outer"]
+        tiers.append(graph.edges[here, outer]["tier"])
+        here, there = outer, graph.nodes[there]["outer"]
+    return tuple(tiers)
+
+
+def pair_between(graph: Graph, one: int, other: int) -> Pair | None:
+    """What the topology of their machine says of two ranks; None where it was not read, or does not say."""
+    edge = graph.get_edge_data(("device", 0, one), ("device", 0, other))
+    return None if edge is None else edge.get("pair")
 
 
 def ring_meets(graph: Graph, ranks: Sequence[int]) -> Counter[Tier]:
@@ -74,7 +94,7 @@ def ring_meets(graph: Graph, ranks: Sequence[int]) -> Counter[Tier]:
     return Counter(tiers_between(graph, one, other)[-1] for one, other in pairwise(ranks))
 
 
-def groups_of_axis(degrees: Sequence[int], axis: int) -> Iterator[tuple[int, ...]]:
+def groups_of_axis(degrees: Sequence[int], axis: int) -> Iterator[range]:
     """Groups of ranks along one axis of a mesh whose first axis varies fastest, e.g. (tp, dp, pp)."""
     stride = 1
     for degree in degrees[:axis]:
@@ -84,29 +104,37 @@ def groups_of_axis(degrees: Sequence[int], axis: int) -> Iterator[tuple[int, ...
         total *= degree
     for block in range(0, total, span):
         for offset in range(stride):
-            yield tuple(range(block + offset, block + span, stride))
+            yield range(block + offset, block + span, stride)
 
 
-def islands(graph: Graph) -> tuple[tuple[int, ...], ...]:
-    """Ranks that reach one another over NVLink or xGMI, by island; a rank without such links is one of its own."""
-    direct = networkx.subgraph_view(graph, filter_edge=lambda a, b: _is_direct(graph.edges[a, b]))
+def joined(graph: Graph, joins: Callable[[Edge], bool]) -> tuple[tuple[int, ...], ...]:
+    """Ranks that reach one another over such edges as `joins` takes; a rank without them is alone."""
+    over = networkx.subgraph_view(graph, filter_edge=lambda a, b: joins(graph.edges[a, b]))
     found = []
-    for island in networkx.connected_components(direct):
-        ranks = tuple(sorted(rank for kind, _, rank in island if kind == "device"))
+    for component in networkx.connected_components(over):
+        ranks = tuple(sorted(rank for kind, _, rank in component if kind == "device"))
         if ranks:
             found.append(ranks)
     return tuple(sorted(found))
 
 
+def islands(graph: Graph) -> tuple[tuple[int, ...], ...]:
+    """Ranks that reach one another over NVLink or xGMI, by island; a rank without such links is one of its own."""
+    return joined(graph, _is_direct)
+
+
+def sockets(graph: Graph) -> tuple[tuple[int, ...], ...]:
+    """Ranks of one machine whose topology was read, by what they reach without crossing its sockets."""
+    return joined(graph, lambda edge: "pair" in edge and edge["pair"].kind is not PathKind.SYS)
+
+
 def crosses_socket(graph: Graph, one: int, other: int) -> bool | None:
     """Whether data between two ranks of one machine crosses its sockets; None where its topology was not read."""
-    edge = graph.get_edge_data(("device", 0, one), ("device", 0, other))
-    if edge is None or "pair" not in edge:
-        return None
-    return bool(edge["pair"].kind is PathKind.SYS)
+    pair = pair_between(graph, one, other)
+    return None if pair is None else pair.kind is PathKind.SYS
 
 
-def _is_direct(edge: dict[str, Any]) -> bool:
+def _is_direct(edge: Edge) -> bool:
     pair: Pair | None = edge.get("pair")
     tier: Tier | None = edge.get("tier")
     return pair.kind.is_direct if pair is not None else tier is not None and tier.link.is_direct

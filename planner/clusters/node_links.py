@@ -55,13 +55,17 @@ def levels_of_topology(topology: NodeTopology, device: Device, where: str) -> Le
         raise BadInputError(f"{where}: its topology does not say what joins every pair of GPUs; give the whole output")
     if len(gpus) == 1:
         return Levels((), ())
+    # Imported only here: it takes longer than reading a cluster without a topology.
+    from planner.clusters.graph import joined, topology_graph
+
+    graph = topology_graph(topology)
     tiers: list[Tier] = []
     sentences: list[str] = []
-    joined: list[Pair] = []
+    near: set[PathKind] = set()
     for name, kinds in LEVELS:
         new = [pair for pair in pairs if pair.kind in kinds]
-        joined += new
-        units = _units(gpus, joined)
+        near.update(kinds)
+        units = [[gpus[place] for place in unit] for unit in joined(graph, lambda edge: edge["pair"].kind in near)]
         if not new or (tiers and len(units) == len(tiers[-1].sizes(len(gpus)))):
             continue
         if not _are_rows(units, gpus):
@@ -78,22 +82,6 @@ def levels_of_topology(topology: NodeTopology, device: Device, where: str) -> Le
     if not tiers or max(tiers[-1].sizes(len(gpus))) < len(gpus):
         raise BadInputError(f"{where}: its topology leaves GPUs that nothing joins; give the whole output")
     return Levels(tuple(tiers), tuple(sentences))
-
-
-def islands(topology: NodeTopology) -> tuple[tuple[str, ...], ...]:
-    """GPUs that reach one another over links of their own, by island."""
-    return _units(topology.gpus, [pair for pair in topology.pairs if pair.kind.is_direct])
-
-
-def _units(gpus: Sequence[str], joined: Sequence[Pair]) -> tuple[tuple[str, ...], ...]:
-    import networkx
-
-    graph: networkx.Graph[str] = networkx.Graph()
-    graph.add_nodes_from(gpus)
-    graph.add_edges_from(pair.pair for pair in joined if set(pair.pair) <= set(gpus))
-    place = {gpu: index for index, gpu in enumerate(gpus)}
-    units = (tuple(sorted(unit, key=place.__getitem__)) for unit in networkx.connected_components(graph))
-    return tuple(sorted(units, key=lambda unit: place[unit[0]]))
 
 
 def _are_rows(units: Sequence[Sequence[str]], gpus: Sequence[str]) -> bool:

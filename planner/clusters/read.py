@@ -130,7 +130,7 @@ def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[
     except ValueError:
         total = sum(group.num_devices for group in machines.groups)
         raise BadInputError(
-            f"{where}: has {total} devices, but --gpus is {num_devices}; raise its num_devices or ask for fewer"
+            f"{where}: has {total} devices, but {num_devices} are asked for; raise its num_devices or ask for fewer"
         ) from None
     if tiers_given is not None:
         tiers = stated_tiers(tiers_given, groups, num_devices, where)

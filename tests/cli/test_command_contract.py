@@ -23,7 +23,7 @@ FLAGS = {
     "profile": {"--model", "--device", "--nproc", "--seq-len", "--precision"} | OUTPUT,
     "solve": QUESTION | WORKLOAD | LAYOUT | OUTPUT | {"--allow-tight", "--time-limit"},
     "check": QUESTION | WORKLOAD | LAYOUT | OUTPUT,
-    "show": {"--json", "--svg", "--config"},
+    "show": {"--json", "--svg", "--config", "--groups"},
     "models": {"--json"},
     "clusters": {"--json"},
     "run": {"--steps", "--data", "--seed", "--lr", "--device"} | OUTPUT,

@@ -39,7 +39,7 @@ def tiers(spec: ClusterSpec) -> list[tuple[str, tuple[int, ...], str, float]]:
 def test_every_sample_serves_any_number_of_gpus_that_it_has(path: Path, num_gpus: int | None) -> None:
     whole = load_cluster(str(path), None).spec
     if num_gpus is not None and num_gpus > whole.num_devices:
-        with pytest.raises(BadInputError, match=f"has {whole.num_devices} devices, but --gpus is {num_gpus}"):
+        with pytest.raises(BadInputError, match=f"has {whole.num_devices} devices, but {num_gpus} are asked for"):
             load_cluster(str(path), num_gpus)
         return
     spec = load_cluster(str(path), num_gpus).spec

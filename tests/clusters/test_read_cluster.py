@@ -100,7 +100,7 @@ def test_a_file_may_take_the_device_of_a_preset(tmp_path: Path) -> None:
 def test_a_file_with_a_number_of_devices_bounds_the_gpus(tmp_path: Path) -> None:
     path = write(tmp_path, FILE + "num_devices: 16\n")
     assert load_cluster(path, 16).spec.num_devices == 16
-    with pytest.raises(BadInputError, match="has 16 devices, but --gpus is 17"):
+    with pytest.raises(BadInputError, match="has 16 devices, but 17 are asked for"):
         load_cluster(path, 17)
 
 

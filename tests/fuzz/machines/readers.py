@@ -16,9 +16,11 @@ from costmodel.errors import BadInputError, MissingError
 from costmodel.spec import ClusterSpec, Collective, CollectiveTable, Device, NodeTopology, Source
 from planner.clusters import nccl_tests, topology
 from planner.clusters.graph import cluster_graph
+from planner.clusters.islands import islands_of_cluster
 from planner.clusters.node_links import levels_of_topology
 from planner.clusters.presets import FOLDER, preset_path
 from planner.clusters.read import load_cluster
+from planner.clusters.rings import Axis, rings_of_cluster
 from planner.clusters.table_file import read_table_file
 from tests.fuzz.byte_mutator import mutate_bytes
 
@@ -92,6 +94,9 @@ def _cluster(path: Path) -> None:
     assert part.num_devices == min(3, spec.num_devices)
     if spec.num_devices <= 4096:
         assert sum(kind == "device" for kind, _, _ in cluster_graph(spec)) == spec.num_devices
+        assert sum(len(found.ranks) * found.count for found in islands_of_cluster(spec)) <= spec.num_devices
+        (ring,) = rings_of_cluster(spec, (Axis("tp", spec.num_devices),))
+        assert sum(number for kind in ring.kinds for _, number in kind.hops) == spec.num_devices - 1
     if spec.num_devices > 1:
         for op in Collective:
             timed = tables.lookup(spec, op, 2, 1, 1e6) or by_formula(spec, op, 2, 1, 1e6)
