@@ -8,7 +8,7 @@ from typing import Any
 from costmodel.errors import BadInputError
 from costmodel.spec import Device, Source
 from costmodel.spec.shown import shown
-from planner.clusters.presets import hint, preset_data, preset_path
+from planner.clusters.presets import device_data, hint, preset_path
 
 DEFAULT_EFFICIENCY = {"gemm_efficiency_frac": 0.75, "attention_efficiency_frac": 0.5}
 """Shares of the peak taken where nobody measured them: conventions, fitted to nothing, and named wherever they count.
@@ -58,8 +58,4 @@ def _published(preset: Any, where: str) -> dict[str, Any]:
     """The figures of a preset's device; what nobody published is absent."""
     if not isinstance(preset, str) or preset_path(preset) is None:
         raise BadInputError(f"{where}: device is {shown(preset)}, but must be a preset; {hint(str(preset))}")
-    device = preset_data(preset).get("device")
-    if isinstance(device, str):
-        return _published(device, where)
-    assert isinstance(device, dict)
-    return {key: value for key, value in device.items() if value is not None}
+    return {key: value for key, value in device_data(preset).items() if value is not None}

@@ -6,7 +6,7 @@ from typing import Any
 
 from costmodel import units
 from costmodel.spec import LinkKind, Precision
-from planner.clusters.presets import gpu_names, preset_data, usual_size
+from planner.clusters.presets import device_data, gpu_of, preset_data, usual_size
 
 GPU_COLUMNS = ("GPU", "device", "memory", "dense peak", "per node", "links per GPU")
 MACHINE_COLUMNS = ("machine", "GPUs", "links", "host memory", "USD per GPU and hour")
@@ -15,8 +15,7 @@ MACHINE_COLUMNS = ("machine", "GPUs", "links", "host memory", "USD per GPU and h
 def listed(name: str) -> dict[str, Any]:
     """The preset `name` as an object: its kind, its GPU, and all figures of both, null where nobody published one."""
     data = preset_data(name)
-    gpu = name if name in gpu_names() else data["device"]
-    usual = preset_data(gpu)
+    gpu = gpu_of(name)
     rest = {key: value for key, value in data.items() if key not in {"schema", "name", "device", "devices_per_node"}}
     return {
         "name": name,
@@ -24,8 +23,8 @@ def listed(name: str) -> dict[str, Any]:
         "gpu": gpu,
         "devices_per_node": usual_size(name),
         **rest,
-        "device": usual["device"],
-        "inner_link": {key: usual["tiers"][0][key] for key in ("link", "bandwidth_bytes_per_s")},
+        "device": device_data(gpu),
+        "inner_link": {key: preset_data(gpu)["tiers"][0][key] for key in ("link", "bandwidth_bytes_per_s")},
     }
 
 

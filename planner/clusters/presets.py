@@ -76,14 +76,24 @@ def preset_data(name: str) -> dict[str, Any]:
     return {key: with_units(key, value, f"preset {name}") for key, value in data.items()}
 
 
+def gpu_of(name: str) -> str:
+    """The preset of the GPU that the preset `name` is or has."""
+    return name if name in gpu_names() else str(preset_data(name)["device"])
+
+
+def device_data(name: str) -> dict[str, Any]:
+    """The figures of the GPU of the preset `name`; what nobody published is None."""
+    device: dict[str, Any] = preset_data(gpu_of(name))["device"]
+    return device
+
+
 def preset_of_device(device_name: str) -> str | None:
     """The preset whose device the driver calls `device_name`; None where no figures are published."""
     for name in gpu_names():
         # Reading a file is fast, making numbers of its figures is not.
-        if device_name in (FOLDER / f"{name}.yaml").read_text(encoding="utf-8"):
-            device = preset_data(name)["device"]
-            if device["name"] == device_name:
-                return name
+        text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+        if device_name in text and device_data(name)["name"] == device_name:
+            return name
     return None
 
 

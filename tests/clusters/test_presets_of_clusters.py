@@ -13,7 +13,15 @@ from costmodel.spec import Device, LinkKind, Precision
 from costmodel.spec.device import FIGURES
 from planner.clusters import devices
 from planner.clusters.devices import read_device
-from planner.clusters.presets import gpu_names, machine_names, preset_data, preset_names, preset_of_device, preset_path
+from planner.clusters.presets import (
+    device_data,
+    gpu_names,
+    machine_names,
+    preset_data,
+    preset_names,
+    preset_of_device,
+    preset_path,
+)
 from planner.clusters.read import load_cluster
 from planner.clusters.strict_yaml import parse_shipped, parse_yaml
 
@@ -103,10 +111,10 @@ def test_shares_of_the_peak_that_nobody_measured_are_named() -> None:
 
 
 def test_a_figure_that_nobody_published_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = copy.deepcopy(preset_data("h20"))
-    data["device"]["mem_bandwidth_bytes_per_s"] = None
-    del data["device"]["sources"]["mem_bandwidth_bytes_per_s"]
-    monkeypatch.setattr(devices, "preset_data", lambda _name: data)
+    data = copy.deepcopy(device_data("h20"))
+    data["mem_bandwidth_bytes_per_s"] = None
+    del data["sources"]["mem_bandwidth_bytes_per_s"]
+    monkeypatch.setattr(devices, "device_data", lambda _name: data)
     with pytest.raises(BadInputError, match="nobody published mem_bandwidth_bytes_per_s of NVIDIA H20; give it beside"):
         read_device("h20", "file")
     device, _ = read_device({"preset": "h20", "mem_bandwidth_bytes_per_s": 4e12}, "file")
