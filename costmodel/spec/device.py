@@ -61,7 +61,15 @@ class Device(Spec):
     note: str = ""
     """Where the figures were published or how they were measured."""
     sources: dict[str, str] = Field(default_factory=dict)
-    """Where each figure was published, by the name of its field; empty where they were measured together."""
+    """Where each figure comes from, by the name of its field; empty where they were measured together."""
+
+    @property
+    def assumed_figures(self) -> tuple[str, ...]:
+        """The figures that nobody stated, where those of others have a source: these alone make the device assumed."""
+        if self.source is not Source.ASSUMED or not self.sources:
+            return ()
+        # Nothing that is reserved is no figure.
+        return tuple(name for name in FIGURES if name not in self.sources and getattr(self, name))
 
     @property
     def memory_limit_bytes(self) -> int:

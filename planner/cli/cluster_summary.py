@@ -21,6 +21,7 @@ def cluster_object(cluster: ClusterSpec) -> dict[str, Any]:
         "num_nodes": len(cluster.node_sizes),
         "device": cluster.device.model_dump(mode="json"),
         "memory_limit_bytes": cluster.device.memory_limit_bytes,
+        "assumed_figures": {device.name: list(device.assumed_figures) for device in cluster.devices},
     }
 
 
@@ -92,13 +93,19 @@ def _print_device(console: Console, device: Device) -> None:
     )
     console.print(
         line(
-            f"{device.name} ({device.kind.value}, {device.source.value}): {peaks} dense peak; GEMM reaches "
+            f"{device.name} ({device.kind.value}, {_source(device)}): {peaks} dense peak; GEMM reaches "
             f"{units.format_frac(device.gemm_efficiency_frac)}, attention "
             f"{units.format_frac(device.attention_efficiency_frac)}; {units.format_bytes(device.memory_bytes)} at "
             f"{units.format_rate(device.mem_bandwidth_bytes_per_s)}, of which a process may allocate "
             f"{units.format_bytes(device.memory_limit_bytes)}."
         )
     )
+
+
+def _source(device: Device) -> str:
+    """What its figures are worth; of a device that is assumed for some of them only, which."""
+    which = ", ".join(device.assumed_figures)
+    return f"{device.source.value}: {which}" if which else device.source.value
 
 
 def _sizes(sizes: Sequence[int]) -> str:

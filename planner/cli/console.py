@@ -18,6 +18,9 @@ from reports.text import visible
 OnProgress = Callable[[float, str], None]
 """Hears the share done, in [0, 1], and what is being done."""
 
+ENDLESS = 10_000
+"""Columns of a terminal on which nothing has to be broken."""
+
 STYLES = {"FITS": "bold green", "TIGHT": "bold yellow", "DOES_NOT_FIT": "bold red"}
 
 
@@ -57,6 +60,13 @@ def table(
     for row in rows:
         drawn.add_row(*(line(cell) for cell in row))
     return drawn
+
+
+def widest_that_fits(console: Console, tables: Sequence[Table]) -> Table:
+    """The first of `tables` whose cells need not be broken on `console`, else the last one."""
+    endless = console.options.update(width=ENDLESS)
+    fitting = (drawn for drawn in tables if console.measure(drawn, options=endless).maximum <= console.width)
+    return next(fitting, tables[-1])
 
 
 @contextmanager

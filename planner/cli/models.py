@@ -8,15 +8,12 @@ import click
 
 from planner.cli import options
 
-ENDLESS = 10_000
-"""Columns of a terminal on which nothing has to be broken."""
-
 
 @click.command()
 @options.json_flag
 def models(as_json: bool) -> None:
     """List the presets that --model understands, and the classes of config.json that are read."""
-    from planner.cli.console import line, out, print_json, table
+    from planner.cli.console import line, out, print_json, table, widest_that_fits
     from planner.models.families import families, listed_families
     from planner.models.presets import preset_names
 
@@ -29,10 +26,9 @@ def models(as_json: bool) -> None:
     console = out()
     # Names broken over lines can be neither copied nor searched for, so rows too long for a line lose their class.
     whole = ("preset", "parameters", "class")
-    drawn = table(("preset", "parameters", "blocks", "class"), rows, whole=whole)
-    if console.measure(drawn, options=console.options.update(width=ENDLESS)).maximum > console.width:
-        drawn = table(("preset", "parameters", "blocks"), [row[:-1] for row in rows], whole=whole)
-    console.print(drawn)
+    wide = table(("preset", "parameters", "blocks", "class"), rows, whole=whole)
+    narrow = table(("preset", "parameters", "blocks"), [row[:-1] for row in rows], whole=whole)
+    console.print(widest_that_fits(console, (wide, narrow)))
     console.print()
     listed = sorted({family.architecture for family in listed_families()})
     console.print(line(f"Classes that are read from a config.json ({len(listed)}): {', '.join(listed)}.", "dim"))

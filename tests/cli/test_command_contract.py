@@ -12,6 +12,7 @@ from costmodel import errors
 from costmodel.spec import Measurement, PlanFile, Provenance
 from planner.cli.demonstration import Demonstration, Files, demonstration_object
 from planner.cli.main import COMMANDS, cli
+from planner.clusters.presets import gpu_names, machine_names
 from planner.clusters.read import load_cluster
 
 QUESTION = {"--gpus", "--model", "--cluster", "--profile", "--framework"}
@@ -199,6 +200,20 @@ def test_names_of_models_stay_whole(planner, monkeypatch: pytest.MonkeyPatch, co
     assert {"whisper-large-v3-turbo", "qwen3-coder-480b-a35b"} <= starts
     last = {line.split()[-1] for line in lines if line.strip()}
     assert ("Gemma3ForConditionalGeneration" in last) == (columns > 100), "the column of classes is left out"
+
+
+@pytest.mark.parametrize("columns", [80, 100, 160])
+def test_names_of_clusters_stay_whole(planner, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = planner("clusters").stdout.splitlines()
+    assert all(len(line) <= columns for line in lines)
+    starts = {line.split(" ")[0] for line in lines}
+    assert {*gpu_names(), *machine_names()} <= starts
+    text = "\n".join(lines)
+    assert ("NVIDIA RTX PRO 6000 Blackwell Server Edition" in text) == (columns > 140), (
+        "the driver's names are left out"
+    )
+    assert "2 x rtx-4090" in text
 
 
 def test_object_of_clusters(planner) -> None:

@@ -51,6 +51,14 @@ def test_clusters_as_yaml_json_and_preset(planner, tmp_path: Path) -> None:
     assert "NVIDIA L40S" in planner("show", "mine.yaml").stdout
 
 
+def test_a_device_says_which_of_its_figures_are_assumed(planner) -> None:
+    shown = " ".join(planner("show", "a10g").stdout.split())
+    assert "NVIDIA A10G (cuda, assumed: gemm_efficiency_frac, attention_efficiency_frac): bf16 70 TFLOP/s" in shown
+    assert "NVIDIA H100 80GB HBM3 (cuda, analytic): " in " ".join(planner("show", "h100-sxm").stdout.split())
+    assumed = planner("show", "mi300x", "--json").json["assumed_figures"]
+    assert list(assumed.values()) == [["attention_efficiency_frac"]]
+
+
 def test_a_plan_is_shown_as_solve_shows_it(planner) -> None:
     solved = planner("solve", "--gpus", 1, "--model", "llama-demo-6m", "--cluster", "h100-sxm", "--json").json
     shown = planner("show", "plan.json", "--json").json

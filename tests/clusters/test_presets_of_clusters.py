@@ -9,7 +9,7 @@ import pytest
 from preset_table import PAGE, page_with_tables
 
 from costmodel.errors import BadInputError
-from costmodel.spec import Device, LinkKind, Precision
+from costmodel.spec import Device, LinkKind, Precision, Source
 from costmodel.spec.device import FIGURES
 from planner.clusters import devices
 from planner.clusters.devices import read_device
@@ -124,8 +124,28 @@ def test_a_figure_that_nobody_published_is_asked_for(monkeypatch: pytest.MonkeyP
 def test_a_figure_of_ones_own_has_no_published_source() -> None:
     device, _ = read_device({"preset": "h100-sxm", "power_w": 500}, "file")
     assert device.power_w == 500
-    assert "power_w" not in device.sources
+    assert device.sources["power_w"] == devices.STATED
     assert device.sources["memory_bytes"] == "nvidia-smi listings in public logs"
+
+
+def test_figures_that_are_assumed_are_told_from_the_others() -> None:
+    shares = ("gemm_efficiency_frac", "attention_efficiency_frac")
+    assert read_device("l4", "file")[0].assumed_figures == shares
+    assert read_device({"preset": "l4", "gemm_efficiency_frac": 0.7}, "file")[0].assumed_figures == shares[1:]
+    assert read_device("h100-sxm", "file")[0].assumed_figures == ()
+    own = {"name": "Mine", "kind": "cuda", "peak_flop_per_s": {"bf16": 1e14}, "memory_bytes": 2**34}
+    own |= {"mem_bandwidth_bytes_per_s": 1e12}
+    assert read_device(own, "file")[0].assumed_figures == shares
+    # Without a source every figure of a whole device is assumed.
+    whole = read_device({**own, "gemm_efficiency_frac": 0.7, "attention_efficiency_frac": 0.5}, "file")[0]
+    assert (whole.source, whole.sources, whole.assumed_figures) == (Source.ASSUMED, {}, ())
+
+
+@pytest.mark.parametrize("name", gpu_names())
+def test_a_preset_assumes_the_shares_of_its_peak_alone(name: str) -> None:
+    device = load_cluster(name, 1).spec.device
+    assert set(device.assumed_figures) <= {"gemm_efficiency_frac", "attention_efficiency_frac"}
+    assert (device.source is Source.ASSUMED) == bool(device.assumed_figures)
 
 
 def test_a_source_of_nothing_is_refused() -> None:
