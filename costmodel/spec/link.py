@@ -32,7 +32,11 @@ class LinkKind(StrEnum):
     @property
     def is_network(self) -> bool:
         """Whether it joins machines, so that data passes network adapters."""
-        return self in (LinkKind.INFINIBAND, LinkKind.ROCE, LinkKind.EFA, LinkKind.ETHERNET, LinkKind.WAN)
+        return self in (*ADAPTER_LINKS, LinkKind.WAN)
+
+
+ADAPTER_LINKS = (LinkKind.INFINIBAND, LinkKind.ROCE, LinkKind.EFA, LinkKind.ETHERNET)
+"""What the network adapters of a machine speak."""
 
 
 class Tier(Spec):

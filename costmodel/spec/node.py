@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from costmodel.spec.base import Spec
 from costmodel.spec.device import Device
-from costmodel.spec.link import LinkKind
+from costmodel.spec.link import ADAPTER_LINKS, LinkKind
 from costmodel.spec.topology import NodeTopology
 
 
@@ -19,6 +21,12 @@ class Nics(Spec):
     link: LinkKind
     latency_s: float | None = Field(default=None, gt=0)
     """Of a hop of NCCL's ring for large messages; None where nobody measured it, for that of its kind of link."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.link not in ADAPTER_LINKS:
+            raise ValueError(f"link is {self.link.value!r}, but adapters are one of {', '.join(ADAPTER_LINKS)}")
+        return self
 
 
 class Storage(Spec):

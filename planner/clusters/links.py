@@ -10,6 +10,7 @@ from typing import Any
 from costmodel.collectives.nccl_protocols import NETWORK_HOP_S
 from costmodel.errors import BadInputError
 from costmodel.spec import LinkKind, Nics, Node, NodeGroup, Source, Tier
+from costmodel.spec.link import ADAPTER_LINKS
 from costmodel.spec.shown import shown
 from planner.clusters.node_links import levels_of_topology
 from planner.clusters.presets import preset_data, preset_of_device, usual_size
@@ -173,7 +174,7 @@ def _of_machine(tier: Tier, usual: int, size: int) -> Tier:
 
 def _network(data: Mapping[str, Any], groups: Sequence[NodeGroup], where: str) -> Tier:
     if data.get("network") is not None:
-        return _stated(data["network"], "network", where)
+        return _stated(data["network"], "network", ADAPTER_LINKS, where)
     rates = [
         (
             NIC_EFFICIENCY_FRAC * nics.count * nics.bandwidth_bytes_per_s / group.node.num_devices,
@@ -214,14 +215,21 @@ def _wan(data: Mapping[str, Any], where: str) -> Tier:
             f"{where}: wan is missing: machines stand at different sites; state its bandwidth_bytes_per_s per device "
             "and its latency_s"
         )
-    return _stated(
-        {"link": LinkKind.WAN, **data["wan"]} if isinstance(data["wan"], dict) else data["wan"], "wan", where
-    )
+    given = {"link": LinkKind.WAN, **data["wan"]} if isinstance(data["wan"], dict) else data["wan"]
+    return _stated(given, "wan", (*ADAPTER_LINKS, LinkKind.WAN), where)
 
 
-def _stated(given: Any, name: str, where: str) -> Tier:
+def _stated(given: Any, name: str, links: Sequence[LinkKind], where: str) -> Tier:
+    """The tier under the key `name`, between machines, whose link is one of `links`."""
     if not isinstance(given, dict):
         raise BadInputError(
             f"{where}: {name} is {shown(given)}, but must hold link, bandwidth_bytes_per_s and latency_s"
         )
-    return Tier.from_data({"name": name, "num_devices": 1, "source": Source.ASSUMED, **given}, f"{where}: {name}")
+    data = {"name": name, "num_devices": 1, "source": Source.ASSUMED, **given}
+    tier = Tier.from_data(data, f"{where}: {name}")
+    if tier.link not in links:
+        raise BadInputError(
+            f"{where}: {name}.link is {tier.link.value!r}, but must be one of {', '.join(links)}; what joins a rack "
+            "without adapters is a tier under tiers"
+        )
+    return tier

@@ -12,6 +12,11 @@ from planner.clusters.read import LoadedCluster, load_cluster
 
 FILES = Path(__file__).parent / "files"
 SAMPLES = Path(__file__).parent / "topology"
+NO_ADAPTERS = [link.value for link in LinkKind if not link.is_network] + ["wan"]
+TWO_SITES = (
+    "nodes: [{num_nodes: 1, device: h100-sxm, num_devices: 8, site: a}, "
+    "{num_nodes: 1, device: h100-sxm, num_devices: 8, site: b}]\n"
+)
 RATES = "pcie_bytes_per_s: 31 GB/s, peer_link_bytes_per_s: 20 GB/s"
 
 
@@ -157,11 +162,25 @@ def test_own_runs_of_nccl_tests_are_read(tmp_path: Path) -> None:
         ("device: h100-sxm\ncollectives: all.txt\n", "collectives must be a list of files"),
         ("device: h100-sxm\nnics: {count: 4}\n", "key 'nics.bandwidth_bytes_per_s' is missing"),
         ("device: h100-sxm\nnetwork: fast\n", "network is 'fast', but must hold link"),
-        (
-            "nodes: [{num_nodes: 1, device: h100-sxm, num_devices: 8, site: a}, "
-            "{num_nodes: 1, device: h100-sxm, num_devices: 8, site: b}]\n",
-            "wan is missing",
+        *(
+            (
+                f"device: h100-sxm\nnetwork: {{link: {link}, bandwidth_bytes_per_s: 1 GB/s, latency_s: 5 us}}\n",
+                f"network.link is '{link}', but must be one of infiniband, roce, efa, ethernet",
+            )
+            for link in NO_ADAPTERS
         ),
+        *(
+            (
+                f"device: h100-sxm\nnics: {{count: 1, bandwidth_bytes_per_s: 1 GB/s, link: {link}}}\n",
+                f"nics: link is '{link}', but adapters are one of infiniband, roce, efa, ethernet",
+            )
+            for link in NO_ADAPTERS
+        ),
+        (
+            f"{TWO_SITES}wan: {{link: nvlink, bandwidth_bytes_per_s: 1 GB/s, latency_s: 5 ms}}\n",
+            "wan.link is 'nvlink', but must be one of infiniband, roce, efa, ethernet, wan",
+        ),
+        (TWO_SITES, "wan is missing"),
         (
             "device: {name: Mine, kind: cuda, peak_flop_per_s: {bf16: 1 TFLOP/s}, memory_bytes: 8 GiB, "
             "mem_bandwidth_bytes_per_s: 1 TB/s}\ndevices_per_node: 8\n",
