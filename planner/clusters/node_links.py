@@ -15,6 +15,9 @@ from costmodel.spec import Device, LinkKind, NodeTopology, Pair, PathKind, Sourc
 
 MAX_LINKS_OF_GPU = 18
 """NVLinks of one GPU, up to Blackwell: more in sum over its peers means that they are the same ones behind a switch."""
+MAX_LINKS_OF_PAIR = 6
+"""NVLinks that lead from a GPU to one of several peers without a switch: the 18 of H100 on a board of four, shared by
+three peers. A switch offers all of them to each peer: 8 on A800 and H800, 12 on A100, 18 on H100, but 6 on V100."""
 
 PCIE_SHARE_FRAC = {
     PathKind.PIX: 0.77,
@@ -77,6 +80,11 @@ def levels_of_topology(topology: NodeTopology, device: Device, where: str) -> Le
             continue
         sizes = tuple(len(unit) for unit in units)
         tiers.append(_tier(name if len(units) > 1 else "node", sizes, new, device, where))
+        if tiers[-1].is_mesh and min(pair.num_links for pair in new) == MAX_LINKS_OF_PAIR:
+            sentences.append(
+                f"GPUs with NV{MAX_LINKS_OF_PAIR} to several peers are taken to be joined without a switch, as four H100 "
+                "of one board are; where a switch joins them, as in a DGX-2, state tiers."
+            )
         if len(units) == 1:
             break
     if not tiers or max(tiers[-1].sizes(len(gpus))) < len(gpus):
@@ -126,12 +134,13 @@ def _tier(name: str, sizes: tuple[int, ...], pairs: Sequence[Pair], device: Devi
 
 
 def _links_of_gpu(pairs: Sequence[Pair]) -> tuple[int, bool]:
-    """Links that the least connected GPU has to its peers in all, and whether each leads to one peer only."""
-    total: dict[str, int] = {}
+    """Links that the least connected GPU has to its peers in all, and whether each leads to one of several peers."""
+    links: dict[str, list[int]] = {}
     for pair in pairs:
         for gpu in pair.pair:
-            total[gpu] = total.get(gpu, 0) + pair.num_links
-    least = min(total.values())
-    if max(total.values()) > MAX_LINKS_OF_GPU:
-        return min(pair.num_links for pair in pairs), False
-    return least, len(pairs) > 1
+            links.setdefault(gpu, []).append(pair.num_links)
+    fewest = min(pair.num_links for pair in pairs)
+    has_several_peers = max(map(len, links.values())) > 1
+    if has_several_peers and (fewest > MAX_LINKS_OF_PAIR or max(map(sum, links.values())) > MAX_LINKS_OF_GPU):
+        return fewest, False
+    return min(map(sum, links.values())), has_several_peers

@@ -117,6 +117,57 @@ def test_links_of_a_mesh_lead_to_one_peer_each(tmp_path: Path) -> None:
     assert spec.tiers[0].is_mesh
 
 
+def equal_pairs(folder: Path, num_gpus: int, links: str, device: str) -> LoadedCluster:
+    """A machine whose tool says `links` of every pair of GPUs."""
+    names = [f"GPU{gpu}" for gpu in range(num_gpus)]
+    rows = [[name, *("X" if other == name else links for other in names)] for name in names]
+    (folder / "topo.txt").write_text("\n".join("\t".join(row) for row in [["", *names], *rows]), encoding="utf-8")
+    return load(folder, f"device: {{preset: {device}, {RATES}}}\ntopology: topo.txt\nnum_nodes: 1\n")
+
+
+@pytest.mark.parametrize(
+    ("num_gpus", "links", "device", "gb_per_s", "is_mesh"),
+    [
+        # Behind a switch each pair shows all links of a GPU, however few GPUs are visible: 8 x 20 GB/s and so on.
+        (3, "NV8", "a800-sxm-80gb", 160, False),
+        (2, "NV8", "a800-sxm-80gb", 160, False),
+        (3, "NV8", "h800-sxm", 160, False),
+        (2, "NV12", "a100-sxm-80gb", 240, False),
+        (3, "NV12", "a100-sxm-80gb", 240, False),
+        (3, "NV18", "h100-sxm", 360, False),
+        (8, "NV6", "v100-sxm-32gb", 120, False),
+        # Boards of four share their 12 and 18 links among three peers.
+        (4, "NV4", "a100-sxm-40gb", 240, True),
+        (4, "NV6", "h100-sxm", 360, True),
+        (3, "NV2", "v100-sxm-16gb", 80, True),
+    ],
+)
+def test_a_switch_is_told_from_a_mesh(
+    tmp_path: Path, num_gpus: int, links: str, device: str, gb_per_s: float, is_mesh: bool
+) -> None:
+    loaded = equal_pairs(tmp_path, num_gpus, links, device)
+    assert tiers(loaded.spec) == [("node", (num_gpus,), "nvlink", gb_per_s)]
+    assert loaded.spec.tiers[0].is_mesh is is_mesh
+    assert any("in a DGX-2, state tiers" in said for said in loaded.assumptions) == (is_mesh and links == "NV6")
+
+
+def test_the_cube_of_a_dgx_1_is_a_mesh(tmp_path: Path) -> None:
+    """Eight V100 of six links each: two links to two peers, one to two more, none to the other three."""
+    double = {(0, 3), (0, 4), (1, 2), (1, 5), (2, 6), (3, 7), (4, 7), (5, 6)}
+    single = {(0, 1), (0, 2), (1, 3), (2, 3), (4, 5), (4, 6), (5, 7), (6, 7)}
+    label = {**dict.fromkeys(double, "NV2"), **dict.fromkeys(single, "NV1")}
+    rows = ["\t".join(["", *(f"GPU{gpu}" for gpu in range(8))])]
+    rows += [
+        "\t".join([f"GPU{a}", *("X" if a == b else label.get((min(a, b), max(a, b)), "SYS") for b in range(8))])
+        for a in range(8)
+    ]
+    (tmp_path / "topo.txt").write_text("\n".join(rows), encoding="utf-8")
+    spec = load(tmp_path, f"device: {{preset: v100-sxm-32gb, {RATES}}}\ntopology: topo.txt\nnum_nodes: 1\n").spec
+    # 2 x 2 + 2 x 1 links of 20 GB/s.
+    assert tiers(spec)[0] == ("node", (8,), "nvlink", 120.0)
+    assert spec.tiers[0].is_mesh
+
+
 def test_islands_that_are_not_numbered_in_a_row_are_left_out_and_named(tmp_path: Path) -> None:
     text = (SAMPLES / "litgpt_4gpu_nv1_pairs_sys_SYNTHETIC.txt").read_text(encoding="utf-8")
     rows = [line.split() for line in text.splitlines()]
