@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar, Self
@@ -13,6 +14,7 @@ from costmodel.spec.collective import CollectiveTable
 from costmodel.spec.device import Device, slowest
 from costmodel.spec.link import Tier
 from costmodel.spec.node import Node, NodeGroup
+from costmodel.spec.shown import shown
 
 
 class ClusterSpec(Document):
@@ -46,6 +48,9 @@ class ClusterSpec(Document):
             raise ValueError(f"tiers must grow from the innermost to the outermost; they hold {sizes} devices")
         if sizes and sizes[-1] < self.num_devices:
             raise ValueError(f"the outermost tier joins {sizes[-1]} devices, but the cluster has {self.num_devices}")
+        twice = next((name for name, count in Counter(tier.name for tier in self.tiers).items() if count > 1), None)
+        if twice is not None:
+            raise ValueError(f"two tiers are called {shown(twice)}; give each a name of its own")
         outer_ends = {0, self.num_devices}
         for tier in reversed(self.tiers):
             ends = set(accumulate(tier.sizes(self.num_devices), initial=0))

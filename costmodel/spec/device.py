@@ -20,6 +20,9 @@ class DeviceKind(StrEnum):
     CPU = "cpu"
 
 
+MAKERS = {"AMD": ("AMD",), "NVIDIA": ("NVIDIA", "Tesla", "GeForce", "Quadro", "TITAN")}
+"""Makers of GPUs, and the words that the names which their drivers report begin with."""
+
 FIGURES = (
     "peak_flop_per_s",
     "gemm_efficiency_frac",
@@ -76,6 +79,11 @@ class Device(Spec):
         """What one training process may allocate."""
         return self.memory_bytes - self.memory_reserved_bytes
 
+    @property
+    def maker(self) -> str | None:
+        """Who makes it, by the name that its driver reports; None where that does not say."""
+        return next((maker for maker, words in MAKERS.items() if self.name.split(" ", 1)[0] in words), None)
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.memory_reserved_bytes >= self.memory_bytes:
@@ -91,14 +99,20 @@ class Device(Spec):
 def slowest(devices: Sequence[Device]) -> Device:
     """What ranks reach that wait for one another on different devices: of every figure the least.
 
-    A precision that one of them lacks is absent. Raises ValueError where CPUs and GPUs are mixed, or where the devices
-    share no precision.
+    A precision that one of them lacks is absent. Raises ValueError where CPUs and GPUs or GPUs of two makers are mixed,
+    or where the devices share no precision.
     """
     first, *others = devices
     if not others:
         return first
     if {device.kind for device in others} != {first.kind}:
         raise ValueError("CPUs and GPUs cannot train together")
+    makers = list(dict.fromkeys(device.maker for device in devices if device.maker is not None))
+    if len(makers) > 1:
+        raise ValueError(
+            f"GPUs of {' and '.join(makers)} cannot train together: NCCL and RCCL join no common communicator; plan for "
+            "each kind alone"
+        )
     shared = {
         precision: min(device.peak_flop_per_s[precision] for device in devices)
         for precision in first.peak_flop_per_s

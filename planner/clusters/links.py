@@ -33,6 +33,9 @@ HOP_SOURCES = {
     LinkKind.ETHERNET: "sockets, assumed",
 }
 
+BETWEEN_MACHINES = {"network": ADAPTER_LINKS, "wan": (*ADAPTER_LINKS, LinkKind.WAN)}
+"""Keys that state what joins machines and sites, and the links that each may be."""
+
 
 @dataclass(frozen=True)
 class Links:
@@ -102,6 +105,7 @@ def derived_tiers(data: Mapping[str, Any], groups: Sequence[NodeGroup], num_devi
     Inside a machine they come from its topology, else from the preset of its device. Between machines they come from
     the key `network`, else from the adapters, else from the preset; between sites from the key `wan`.
     """
+    stated = {name: _stated(data[name], name, where) for name in BETWEEN_MACHINES if data.get(name) is not None}
     if num_devices == 1:
         return Links(())
     sentences: list[str] = []
@@ -111,12 +115,17 @@ def derived_tiers(data: Mapping[str, Any], groups: Sequence[NodeGroup], num_devi
         sites = [
             (site, sum(group.num_devices for group in row)) for site, row in groupby(groups, lambda g: g.node.site)
         ]
-        network = _network(data, groups, where)
+        network = stated.get("network") or _network(groups, where)
         if len(sites) > 1:
             units = tuple(size for _, size in sites)
             cut = {"unit_sizes": units} if len(set(units)) > 1 else {}
             tiers.append(network.model_copy(update={"num_devices": max(units), **cut}))
-            tiers.append(_wan(data, where).model_copy(update={"num_devices": num_devices}))
+            if "wan" not in stated:
+                raise BadInputError(
+                    f"{where}: wan is missing: machines stand at different sites; state its bandwidth_bytes_per_s per "
+                    "device and its latency_s"
+                )
+            tiers.append(stated["wan"].model_copy(update={"num_devices": num_devices}))
         else:
             tiers.append(network.model_copy(update={"num_devices": num_devices}))
     return Links(fitted(tiers, groups, num_devices), tuple(sentences))
@@ -172,9 +181,8 @@ def _of_machine(tier: Tier, usual: int, size: int) -> Tier:
     return _resized(tier, size if tier.num_devices == usual else min(tier.num_devices, size))
 
 
-def _network(data: Mapping[str, Any], groups: Sequence[NodeGroup], where: str) -> Tier:
-    if data.get("network") is not None:
-        return _stated(data["network"], "network", ADAPTER_LINKS, where)
+def _network(groups: Sequence[NodeGroup], where: str) -> Tier:
+    """The link between machines by their adapters, else by the preset of their device."""
     rates = [
         (
             NIC_EFFICIENCY_FRAC * nics.count * nics.bandwidth_bytes_per_s / group.node.num_devices,
@@ -209,27 +217,19 @@ def _hop_s(nics: Nics) -> float:
     return nics.latency_s if nics.latency_s is not None else HOP_S.get(nics.link, HOP_S[LinkKind.ETHERNET])
 
 
-def _wan(data: Mapping[str, Any], where: str) -> Tier:
-    if data.get("wan") is None:
-        raise BadInputError(
-            f"{where}: wan is missing: machines stand at different sites; state its bandwidth_bytes_per_s per device "
-            "and its latency_s"
-        )
-    given = {"link": LinkKind.WAN, **data["wan"]} if isinstance(data["wan"], dict) else data["wan"]
-    return _stated(given, "wan", (*ADAPTER_LINKS, LinkKind.WAN), where)
-
-
-def _stated(given: Any, name: str, links: Sequence[LinkKind], where: str) -> Tier:
-    """The tier under the key `name`, between machines, whose link is one of `links`."""
+def _stated(given: Any, name: str, where: str) -> Tier:
+    """The tier under the key `name`, between machines or sites."""
     if not isinstance(given, dict):
         raise BadInputError(
             f"{where}: {name} is {shown(given)}, but must hold link, bandwidth_bytes_per_s and latency_s"
         )
-    data = {"name": name, "num_devices": 1, "source": Source.ASSUMED, **given}
+    links = BETWEEN_MACHINES[name]
+    default = {"link": LinkKind.WAN} if LinkKind.WAN in links else {}
+    data = {"name": name, "num_devices": 1, "source": Source.ASSUMED, **default, **given}
     tier = Tier.from_data(data, f"{where}: {name}")
     if tier.link not in links:
         raise BadInputError(
-            f"{where}: {name}.link is {tier.link.value!r}, but must be one of {', '.join(links)}; what joins a rack "
-            "without adapters is a tier under tiers"
+            f"{where}: {name}.link is {tier.link.value!r}, but must be one of {', '.join(links)}; what joins machines "
+            "without adapters is one of tiers"
         )
     return tier

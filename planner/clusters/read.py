@@ -18,6 +18,7 @@ from costmodel.errors import BadInputError, MissingError
 from costmodel.spec import ClusterSpec, CollectiveTable, NodeGroup, Source
 from costmodel.spec.base import parse_json
 from costmodel.spec.shown import json_kind, shown
+from planner.clusters.consistency import check_joins
 from planner.clusters.links import derived_tiers, stated_tiers
 from planner.clusters.nccl_tests import read_tables
 from planner.clusters.nodes import SHORT_KEYS, Machines, read_machines
@@ -124,6 +125,7 @@ def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[
     data, where = written.data, written.where
     tiers_given = data.get("tiers")
     machines = read_machines(data, _innermost_size(tiers_given), where, written.folder)
+    unused = check_joins(data, machines, where)
     num_devices = _num_devices(machines, tiers_given) if num_gpus is None else num_gpus
     try:
         groups = machines.filled(num_devices)
@@ -145,7 +147,7 @@ def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[
         "tables": _tables(written, groups, own_tiers=tiers_given is not None),
     }
     spec = ClusterSpec.from_data(parts, where)
-    return spec, (*machines.assumptions, *derived)
+    return spec, (*machines.assumptions, *unused, *derived)
 
 
 def _innermost_size(tiers: Any) -> int | None:

@@ -1,0 +1,46 @@
+"""What a cluster file says of how its machines are joined must agree: no key beside another that overrules it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+from costmodel.errors import BadInputError
+from costmodel.spec.shown import shown
+from planner.clusters.links import BETWEEN_MACHINES
+from planner.clusters.nodes import Machines
+
+
+def check_joins(data: Mapping[str, Any], machines: Machines, where: str) -> tuple[str, ...]:
+    """Sentences on keys of a file that price nothing; raises BadInputError where keys contradict each other."""
+    if data.get("tiers") is not None:
+        return _beside_tiers(data, machines, where)
+    sites = [site for site, _ in groupby(machines.groups, lambda group: group.node.site)]
+    twice = next((site for site, count in Counter(sites).items() if count > 1), None)
+    if twice is not None:
+        raise BadInputError(
+            f"{where}: machines of site {shown(twice)} stand before and after those of another, but ranks fill machines "
+            "in their order; list the machines of a site together"
+        )
+    if data.get("wan") is not None and len(sites) == 1:
+        raise BadInputError(
+            f"{where}: wan joins sites, but all machines stand at one; give each entry of nodes its site, or leave wan "
+            "out"
+        )
+    if data.get("network") is not None and not machines.is_open and sum(g.num_nodes for g in machines.groups) == 1:
+        return ("There is one machine, so network prices nothing.",)
+    return ()
+
+
+def _beside_tiers(data: Mapping[str, Any], machines: Machines, where: str) -> tuple[str, ...]:
+    for key in BETWEEN_MACHINES:
+        if data.get(key) is not None:
+            raise BadInputError(
+                f"{where}: {key} stands beside tiers, which say how machines are joined; write it as the outermost of "
+                "tiers, or leave tiers out"
+            )
+    if any(group.node.topology is not None for group in machines.groups):
+        return ("Links are priced as tiers state them; the topology prices none.",)
+    return ()

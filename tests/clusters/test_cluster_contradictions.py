@@ -1,0 +1,93 @@
+"""Keys of a cluster file that overrule or contradict one another, and machines that cannot be one cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from costmodel.errors import BadInputError
+from costmodel.spec import Device
+from planner.clusters.presets import gpu_names
+from planner.clusters.read import LoadedCluster, load_cluster
+
+NODE = "{name: node, num_devices: 8, link: nvlink, bandwidth_bytes_per_s: 300 GB/s, latency_s: 3 us}"
+OUTER = "{name: network, num_devices: 16, link: roce, bandwidth_bytes_per_s: 20 GB/s, latency_s: 14 us}"
+TIERS = f"device: h100-sxm\nnum_nodes: 2\ntiers: [{NODE}, {OUTER}]\n"
+LINK = "bandwidth_bytes_per_s: 1 GB/s, latency_s: 5 us"
+TOPOLOGY = Path(__file__).parent / "topology" / "h100x8_nv18_nvswitch_no_nics.txt"
+
+
+def load(folder: Path, text: str, num_gpus: int | None = None) -> LoadedCluster:
+    path = folder / "cluster.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_cluster(str(path), num_gpus)
+
+
+def at_sites(*sites: str) -> str:
+    machines = ", ".join(f"{{num_nodes: 1, device: h100-sxm, num_devices: 8, site: {site}}}" for site in sites)
+    return f"nodes: [{machines}]\nwan: {{{LINK}}}\n"
+
+
+def of_devices(*devices: str) -> str:
+    machines = ", ".join(f"{{num_nodes: 1, device: {device}, num_devices: 8}}" for device in devices)
+    return f"nodes: [{machines}]\nnetwork: {{link: roce, {LINK}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"{TIERS}network: {{link: roce, {LINK}}}\n", "network stands beside tiers"),
+        (f"{TIERS}wan: {{{LINK}}}\n", "wan stands beside tiers"),
+        (f"device: h100-sxm\nnum_nodes: 4\nwan: {{{LINK}}}\n", "wan joins sites, but all machines stand at one"),
+        (at_sites("paris", "paris"), "wan joins sites, but all machines stand at one"),
+        (at_sites("paris", "rome", "paris"), "list the machines of a site together"),
+        (
+            f"device: h100-sxm\nnum_nodes: 2\nnetwork: {{name: node, link: roce, {LINK}}}\n",
+            "two tiers are called 'node'",
+        ),
+        (TIERS.replace("name: network", "name: node"), "two tiers are called 'node'; give each a name of its own"),
+        (f"device: h100-sxm\nnum_nodes: 1\nnetwork: {{link: pcie, {LINK}}}\n", "network.link is 'pcie'"),
+        (of_devices("h100-sxm", "mi300x"), "GPUs of NVIDIA and AMD cannot train together"),
+        (of_devices("mi300x", "t4"), "GPUs of AMD and NVIDIA cannot train together"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(BadInputError) as refusal:
+        load(tmp_path, text)
+    assert words in str(refusal.value)
+
+
+def test_nvlink_may_join_machines_of_a_rack(tmp_path: Path) -> None:
+    rack = OUTER.replace("network", "rack").replace("roce", "nvlink")
+    spec = load(tmp_path, f"device: h100-sxm\nnum_nodes: 2\ntiers: [{NODE}, {rack}]\n").spec
+    assert [tier.link.value for tier in spec.tiers] == ["nvlink", "nvlink"]
+
+
+def test_adapters_are_facts_of_a_machine_beside_tiers(tmp_path: Path) -> None:
+    loaded = load(tmp_path, f"{TIERS}nics: {{count: 8, bandwidth_bytes_per_s: 400 Gbit/s, link: roce}}\n")
+    assert loaded.spec.tiers[-1].bandwidth_bytes_per_s == 20e9
+    assert loaded.spec.nodes[0].node.nics is not None
+
+
+def test_a_part_at_one_site_needs_no_wide_area_network(tmp_path: Path) -> None:
+    assert [tier.name for tier in load(tmp_path, at_sites("paris", "rome"), 8).spec.tiers] == ["node"]
+
+
+def test_a_part_of_one_maker_is_a_cluster(tmp_path: Path) -> None:
+    assert load(tmp_path, of_devices("h100-sxm", "mi300x"), 8).spec.device.maker == "NVIDIA"
+
+
+def test_what_prices_nothing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "topo.txt").write_text(TOPOLOGY.read_text(encoding="utf-8"), encoding="utf-8")
+    said = load(tmp_path, f"{TIERS}topology: topo.txt\n").assumptions
+    assert "Links are priced as tiers state them; the topology prices none." in said
+    said = load(tmp_path, f"device: h100-sxm\nnum_nodes: 1\nnetwork: {{link: roce, {LINK}}}\n").assumptions
+    assert "There is one machine, so network prices nothing." in said
+
+
+@pytest.mark.parametrize("name", gpu_names())
+def test_the_name_that_a_driver_reports_says_the_maker(name: str) -> None:
+    device: Device = load_cluster(name, 1).spec.device
+    assert device.maker == ("AMD" if name.startswith("mi") else "NVIDIA")
+    assert device.model_copy(update={"name": "Mine"}).maker is None
