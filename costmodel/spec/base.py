@@ -58,7 +58,7 @@ class Spec(BaseModel):
         try:
             value = cls.model_validate(data)
         except ValidationError as error:
-            raise BadInputError(describe(error, where, data)) from None
+            raise BadInputError(describe(error, cls, where, data)) from None
         mistaken = mistaken_switch(data, value.model_dump(mode="json"))
         if mistaken:
             raise BadInputError(f"{where}: {mistaken}")

@@ -110,8 +110,8 @@ def slowest(devices: Sequence[Device]) -> Device:
     makers = list(dict.fromkeys(device.maker for device in devices if device.maker is not None))
     if len(makers) > 1:
         raise ValueError(
-            f"GPUs of {' and '.join(makers)} cannot train together: NCCL and RCCL join no common communicator; plan for "
-            "each kind alone"
+            f"GPUs of {' and '.join(makers)} cannot train together: NCCL and RCCL join no common communicator; plan "
+            "for each kind alone"
         )
     shared = {
         precision: min(device.peak_flop_per_s[precision] for device in devices)

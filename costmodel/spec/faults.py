@@ -5,10 +5,11 @@ pydantic finds the faults; its own words speak of inputs, tuples and tags, which
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import difflib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from costmodel.spec.shown import shown
@@ -44,16 +45,56 @@ NEEDED: Mapping[str, str] = {
 """By pydantic's name of a fault: what the value must be."""
 
 
-def describe(error: ValidationError, where: str, data: Any) -> str:
-    """The sentence for the first fault that `error` found in `data`; `where` names the origin of `data`."""
+def describe(error: ValidationError, read_as: type[BaseModel], where: str, data: Any) -> str:
+    """The sentence for the first fault of `data`, which was to be `read_as`; `where` names the origin of `data`."""
     first = error.errors(include_url=False)[0]
     place = _place(first, data)
     match first["type"]:
         case "extra_forbidden":
-            return f"{where}: unknown key {place!r}"
+            known = {name for kind in _kinds_at(read_as, first["loc"][:-1]) for name in kind.model_fields}
+            return f"{where}: unknown key {place!r}; {offer(str(first['loc'][-1]), known)}"
         case "missing":
             return f"{where}: key {place!r} is missing"
+        case "model_type" | "model_attributes_type":
+            return f"{where}: {fault(first, place)}{_keys_needed(_kinds_at(read_as, first['loc']))}"
     return f"{where}: {fault(first, place)}"
+
+
+def offer(key: str, known: Collection[str]) -> str:
+    """What would do instead of the unknown `key`: the known one that is spelled alike, else all that are known."""
+    close = difflib.get_close_matches(key, known, n=1)
+    return f"did you mean {close[0]!r}" if close else f"known are {', '.join(sorted(known))}"
+
+
+def _keys_needed(kinds: Collection[type[BaseModel]]) -> str:
+    """What an object holds that may be of one kind; of several its own key says first which."""
+    if len(kinds) != 1:
+        return ""
+    (kind,) = kinds
+    needed = [name for name, field in kind.model_fields.items() if field.is_required()]
+    return f" with {', '.join(needed)}" if needed else f" with any of {', '.join(kind.model_fields)}"
+
+
+def _kinds_at(read_as: type[BaseModel], steps: Sequence[int | str]) -> tuple[type[BaseModel], ...]:
+    """The kinds of object that may stand at the end of pydantic's path `steps`."""
+    kinds: tuple[type[BaseModel], ...] = (read_as,)
+    for step in steps:
+        if isinstance(step, int):
+            continue
+        fields = [kind.model_fields[step].annotation for kind in kinds if step in kind.model_fields]
+        # A step that is no key is the tag of one kind, or the key of a mapping.
+        tagged = tuple(kind for kind in kinds if step in {field.default for field in kind.model_fields.values()})
+        kinds = (
+            tuple(dict.fromkeys(kind for field in fields for kind in _kinds_in(field))) if fields else tagged or kinds
+        )
+    return kinds
+
+
+def _kinds_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _kinds_in(inner)
 
 
 def mistaken_switch(data: Any, read: Any, place: str = "") -> str:

@@ -21,8 +21,8 @@ def check_joins(data: Mapping[str, Any], machines: Machines, where: str) -> tupl
     twice = next((site for site, count in Counter(sites).items() if count > 1), None)
     if twice is not None:
         raise BadInputError(
-            f"{where}: machines of site {shown(twice)} stand before and after those of another, but ranks fill machines "
-            "in their order; list the machines of a site together"
+            f"{where}: machines of site {shown(twice)} stand before and after those of another, but ranks fill "
+            "machines in their order; list the machines of a site together"
         )
     if data.get("wan") is not None and len(sites) == 1:
         raise BadInputError(

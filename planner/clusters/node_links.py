@@ -82,8 +82,8 @@ def levels_of_topology(topology: NodeTopology, device: Device, where: str) -> Le
         tiers.append(_tier(name if len(units) > 1 else "node", sizes, new, device, where))
         if tiers[-1].is_mesh and min(pair.num_links for pair in new) == MAX_LINKS_OF_PAIR:
             sentences.append(
-                f"GPUs with NV{MAX_LINKS_OF_PAIR} to several peers are taken to be joined without a switch, as four H100 "
-                "of one board are; where a switch joins them, as in a DGX-2, state tiers."
+                f"GPUs with NV{MAX_LINKS_OF_PAIR} to several peers are taken to be joined without a switch, as four "
+                "H100 of one board are; where a switch joins them, as in a DGX-2, state tiers."
             )
         if len(units) == 1:
             break

@@ -9,6 +9,7 @@ from typing import Any
 
 from costmodel.errors import BadInputError
 from costmodel.spec import Device, Node, NodeGroup, NodeTopology
+from costmodel.spec.faults import offer
 from costmodel.spec.shown import shown
 from planner.clusters.devices import read_device
 from planner.clusters.presets import preset_of_device, usual_size
@@ -92,7 +93,7 @@ def _machines(entries: list[dict[str, Any]], default_size: int | None, where: st
         flat = _flat(entry, place)
         unknown = [name for name in flat if name not in GROUP_KEYS]
         if unknown:
-            raise BadInputError(f"{place}: unknown key {shown(unknown[0])}; known are {', '.join(sorted(GROUP_KEYS))}")
+            raise BadInputError(f"{place}: unknown key {shown(unknown[0])}; {offer(str(unknown[0]), GROUP_KEYS)}")
         if "device" not in flat:
             raise BadInputError(
                 f"{place}: key 'device' is missing; the name of a preset or a device's figures is needed"

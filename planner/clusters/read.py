@@ -7,7 +7,6 @@ nccl-tests, and what is left out is derived or taken from --gpus. docs/clusters.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 from costmodel.errors import BadInputError, MissingError
 from costmodel.spec import ClusterSpec, CollectiveTable, NodeGroup, Source
 from costmodel.spec.base import parse_json
+from costmodel.spec.faults import offer
 from costmodel.spec.shown import json_kind, shown
 from planner.clusters.consistency import check_joins
 from planner.clusters.links import derived_tiers, stated_tiers
@@ -115,9 +115,7 @@ def _written(text: str) -> _Written:
     data = {key: with_units(key, value, where) for key, value in data.items()}
     unknown = next((key for key in data if key not in KEYS), None)
     if unknown is not None:
-        close = difflib.get_close_matches(str(unknown), KEYS, n=1)
-        known = f"did you mean {close[0]!r}" if close else f"known are {', '.join(sorted(KEYS))}"
-        raise BadInputError(f"{where}: unknown key {shown(unknown)}; {known}")
+        raise BadInputError(f"{where}: unknown key {shown(unknown)}; {offer(str(unknown), KEYS)}")
     return _Written(data, where, path.stem or "cluster", path.parent, sha256_of_text(content), Source.MEASURED)
 
 
