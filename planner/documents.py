@@ -11,7 +11,7 @@ from costmodel.feasibility import contradiction
 from costmodel.model_flop import model_flop_per_step
 from costmodel.setting import Setting
 from costmodel.spec import Document, Measurement, PlanFile, Prediction, Profile
-from planner.files import check_writable, is_there, read_text, schema_of, write_text
+from planner.files import ANOTHER_OUTPUT, check_writable, is_there, read_text, schema_of, write_text
 from planner.models.agreement import check_agreement
 
 DocumentType = TypeVar("DocumentType", bound=Document)
@@ -105,10 +105,10 @@ def read_profile(path: Path) -> Profile:
     return profile
 
 
-def check_document_writable(path: Path, kind: type[Document], *, force: bool) -> None:
+def check_document_writable(path: Path, kind: type[Document], *, force: bool, remedy: str = ANOTHER_OUTPUT) -> None:
     """`check_writable` for a document: only a file of the same schema may be replaced, in whatever version."""
     name = kind.SCHEMA.partition("/")[0]
-    check_writable(path, lambda text: (schema_of(text) or "").partition("/")[0] == name, force=force)
+    check_writable(path, lambda text: (schema_of(text) or "").partition("/")[0] == name, force=force, remedy=remedy)
 
 
 def write_document(path: Path, document: Document, *, force: bool = False) -> None:

@@ -14,6 +14,8 @@ from costmodel.errors import BadInputError
 
 MAX_FILE_BYTES = 64 * 2**20
 """Far above any config, plan or profile; a larger file was named by mistake."""
+ANOTHER_OUTPUT = "give another -o"
+"""What would do where an output cannot be written, of commands that have this option."""
 
 
 def read_text(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> str:
@@ -78,11 +80,14 @@ def schema_of(text: str) -> str | None:
     return schema if isinstance(schema, str) else None
 
 
-def check_writable(path: Path, may_replace: Callable[[str], bool], *, force: bool) -> None:
+def check_writable(
+    path: Path, may_replace: Callable[[str], bool], *, force: bool | None, remedy: str = ANOTHER_OUTPUT
+) -> None:
     """Raise BadInputError where `path` cannot be written, so that no long work is done in vain.
 
-    An existing file is replaced only if `may_replace(its text)` says that it is of the same kind, or with `force`.
-    A symbolic link stands for where it points.
+    An existing file is replaced only if `may_replace(its text)` says that it is of the same kind, or with `force`,
+    which is None for a command that has no such option. `remedy` says what would do. A symbolic link stands for where
+    it points.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -90,15 +95,16 @@ def check_writable(path: Path, may_replace: Callable[[str], bool], *, force: boo
     except (FileNotFoundError, NotADirectoryError):
         mode = None
     except OSError as error:
-        raise BadInputError(f"output {path}: cannot be written: {_reason(error)}; give another -o") from None
+        raise BadInputError(f"output {path}: cannot be written: {_reason(error)}; {remedy}") from None
     if mode is not None and not stat.S_ISREG(mode):
-        raise BadInputError(f"output {path}: is not a regular file; give the name of a file with -o")
+        raise BadInputError(f"output {path}: is not a regular file; {remedy}")
     if not target.parent.is_dir():
-        raise BadInputError(f"output {path}: the folder {target.parent} does not exist; create it or give another -o")
+        raise BadInputError(f"output {path}: the folder {target.parent} does not exist; create it or {remedy}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise BadInputError(f"output {path}: the folder {target.parent} cannot be written; give another -o")
+        raise BadInputError(f"output {path}: the folder {target.parent} cannot be written; {remedy}")
     if mode is not None and not force and not _holds(target, path, may_replace):
-        raise BadInputError(f"output {path}: holds something else already; give another -o, or --force to overwrite it")
+        overwrite = "" if force is None else ", or --force to overwrite it"
+        raise BadInputError(f"output {path}: holds something else already; {remedy}{overwrite}")
 
 
 def _holds(target: Path, path: Path, is_kind: Callable[[str], bool]) -> bool:
@@ -110,11 +116,11 @@ def _holds(target: Path, path: Path, is_kind: Callable[[str], bool]) -> bool:
     return len(data) <= MAX_FILE_BYTES and is_kind(data.decode("utf-8", errors="replace"))
 
 
-def refuse_same_file(output: Path, *inputs: Path | str) -> None:
+def refuse_same_file(output: Path, *inputs: Path | str, remedy: str = ANOTHER_OUTPUT) -> None:
     """Raise BadInputError where `output` is one of the files that are read: not even `--force` may replace those."""
     for path in inputs:
         if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
-            raise BadInputError(f"output {output}: is the file that is read; give another -o")
+            raise BadInputError(f"output {output}: is the file that is read; {remedy}")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -31,6 +31,9 @@ from planner.models.presets import DEMO_MODEL
 from planner.models.read import load_model
 from reports import sentences
 
+REMEDY = "start the demo in another folder"
+"""What would do where a file cannot be written."""
+
 
 @dataclass(frozen=True)
 class Files:
@@ -57,8 +60,8 @@ def demonstrate(files: Files, device: str, nproc: int | None, *, force: bool, on
     """Profile, solve twice, train and write the page. Files are written as they are made, each whole."""
     started = time.monotonic()
     for path, document in ((files.profile, Profile), (files.plan, PlanFile), (files.measurement, Measurement)):
-        check_document_writable(path, document, force=force)
-    check_writable(files.report, is_report, force=force)
+        check_document_writable(path, document, force=force, remedy=REMEDY)
+    check_writable(files.report, is_report, force=force, remedy=REMEDY)
     kind = find_device(device)
     num_ranks = default_ranks(kind) if nproc is None else nproc
     check_ranks(kind, num_ranks)

@@ -185,8 +185,9 @@ def _draw(kind: str, file: str, axes: tuple[Axis, ...], output: Path) -> None:
 
     if kind != "cluster":
         raise BadInputError(f"--svg draws clusters, but {file} is a {kind}; leave --svg out")
-    check_writable(output, lambda text: "<svg" in text[:512], force=False)
-    refuse_same_file(output, file)
+    remedy = "give another --svg"
+    check_writable(output, lambda text: "<svg" in text[:512], force=None, remedy=remedy)
+    refuse_same_file(output, file, remedy=remedy)
 
     from reports.cluster_drawing import draw_cluster
     from reports.svg import standalone

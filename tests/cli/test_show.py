@@ -142,6 +142,13 @@ def test_a_cluster_is_drawn(planner, tmp_path: Path) -> None:
     assert planner("show", "h100-sxm", "--svg", "cluster.svg").code == 0
     assert (tmp_path / "cluster.svg").read_text(encoding="utf-8").startswith("<?xml")
     assert planner("show", "h100-sxm", "--svg", "cluster.svg").code == 0
+    (tmp_path / "notes.svg").write_text("notes")
+    for name, end in (
+        ("none/cluster.svg", "does not exist; create it or give another --svg"),
+        ("notes.svg", "holds something else already; give another --svg"),
+    ):
+        refused = planner("show", "h100-sxm", "--svg", name)
+        assert (refused.code, refused.stderr.strip().endswith(end)) == (2, True), refused.stderr
     refused = planner("show", "llama-3-8b", "--svg", "model.svg")
     assert (refused.code, (tmp_path / "model.svg").exists()) == (2, False)
     assert "--svg draws clusters, but llama-3-8b is a model" in refused.stderr
