@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 
 from costmodel.errors import BadInputError
 from costmodel.spec.shown import shown
@@ -16,13 +17,36 @@ from costmodel.spec.shown import shown
 _DECIMAL_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY_PREFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
-_BYTES = {f"{prefix}B": factor for prefix, factor in {**_DECIMAL_PREFIXES, **_BINARY_PREFIXES}.items()}
-_RATES = {
-    **{f"{unit}/s": float(factor) for unit, factor in _BYTES.items()},
-    **{f"{prefix}bit/s": factor / 8 for prefix, factor in _DECIMAL_PREFIXES.items()},
-}
-_FLOP_RATES = {f"{prefix}FLOP/s": factor for prefix, factor in {**_DECIMAL_PREFIXES, "E": 1e18}.items()}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@dataclass(frozen=True)
+class _Units:
+    """What a quantity may be written in."""
+
+    factors: dict[str, float]
+    """Of every spelling; upper and lower case say different things (`GB/s`, `Gb/s`), so both must be right."""
+    in_words: str
+    """The spellings, the rarer prefixes left out."""
+
+
+def _spelled(prefixes: dict[str, float], *spellings: str) -> dict[str, float]:
+    return {f"{prefix}{spelling}": factor for spelling in spellings for prefix, factor in prefixes.items()}
+
+
+_PREFIXES = {**_DECIMAL_PREFIXES, **_BINARY_PREFIXES}
+_BYTES = _Units(_spelled(_PREFIXES, "B"), "GB, GiB, with k, M, T, P for G")
+_RATES = _Units(
+    {
+        **_spelled(_PREFIXES, "B/s", "Bps"),
+        **{name: bits / 8 for name, bits in _spelled(_DECIMAL_PREFIXES, "bit/s", "Bit/s", "b/s", "bps").items()},
+    },
+    "GB/s (or GBps), GiB/s, Gbit/s (or Gb/s, Gbps), with k, M, T, P for G",
+)
+_FLOP_RATES = _Units(
+    _spelled({**_DECIMAL_PREFIXES, "E": 1e18}, "FLOP/s", "FLOPS"), "TFLOP/s (or TFLOPS), with k, M, G, P, E for T"
+)
+_DURATIONS = _Units(_SECONDS, ", ".join(_SECONDS))
 
 _MINUTES_FROM_S = 119.5
 
@@ -58,12 +82,12 @@ def parse_seconds(text: str, where: str = "duration") -> float:
     total_s, last_unit_s, position = 0.0, math.inf, 0
     stripped = text.strip()
     while match := _SECOND_PART.match(stripped, position):
-        unit_s = _factor(text, where, match[2].translate({ord("µ"): "u", ord("μ"): "u"}), _SECONDS)
+        unit_s = _factor(text, where, match[2].translate({ord("µ"): "u", ord("μ"): "u"}), _DURATIONS)
         if unit_s >= last_unit_s:
             raise BadInputError(f"{where}: {shown(text)} must name each unit once, the largest first: '3 h 12 min'")
         total_s, last_unit_s, position = total_s + float(match[1]) * unit_s, unit_s, match.end()
     if position == 0 or position < len(stripped):
-        return _parse(text, where, _SECONDS)
+        return _parse(text, where, _DURATIONS)
     return _finite(total_s, text, where)
 
 
@@ -155,18 +179,18 @@ def _format_decimal(value: float, unit: str) -> str:
     return f"{format_number(value / _DECIMAL_PREFIXES[prefix])} {prefix}{unit}"
 
 
-def _parse(text: str, where: str, units: dict[str, float]) -> float:
+def _parse(text: str, where: str, units: _Units) -> float:
     match = _QUANTITY.fullmatch(text)
     if not match:
-        raise BadInputError(f"{where}: {shown(text)} is not a number with a unit; units are {', '.join(units)}")
+        raise BadInputError(f"{where}: {shown(text)} is not a number with a unit; units are {units.in_words}")
     return _finite(float(match[1]) * _factor(text, where, match[2] or "", units), text, where)
 
 
-def _factor(text: str, where: str, unit: str, units: dict[str, float]) -> float:
-    if unit in units:
-        return units[unit]
+def _factor(text: str, where: str, unit: str, units: _Units) -> float:
+    if unit in units.factors:
+        return units.factors[unit]
     fault = f"unit {shown(unit)} is not known or could mean two things" if unit else "there is no unit"
-    raise BadInputError(f"{where}: in {shown(text)} {fault}; write one of {', '.join(units)}")
+    raise BadInputError(f"{where}: in {shown(text)} {fault}; write {units.in_words}")
 
 
 def _finite(value: float, text: str, where: str) -> float:

@@ -35,6 +35,11 @@ def test_bytes_are_read(text: str, expected: int) -> None:
         ("400 Gbit/s", 50e9),  # 400e9 / 8
         ("450 GB/s", 450e9),
         ("1 GiB/s", 2.0**30),
+        ("400 Gbps", 50e9),
+        ("400Gb/s", 50e9),
+        ("100 Mbps", 12.5e6),  # 100e6 / 8
+        ("3.2 Tb/s", 400e9),  # 3.2e12 / 8
+        ("450 GBps", 450e9),
         ("8 bit/s", 1.0),
     ],
 )
@@ -44,6 +49,7 @@ def test_rates_are_read(text: str, expected: float) -> None:
 
 def test_flop_rates_are_read() -> None:
     assert units.parse_flop_rate("989 TFLOP/s") == pytest.approx(989e12)
+    assert units.parse_flop_rate("989 TFLOPS") == pytest.approx(989e12)
     assert units.format_flop_rate(989e12) == "989 TFLOP/s"
 
 
@@ -71,7 +77,7 @@ def test_a_size_with_another_unit_is_refused_with_the_valid_ones(text: str) -> N
     assert repr(text) in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["400 G", "400", "400 GB", "400 Gb/s"])
+@pytest.mark.parametrize("text", ["400 G", "400", "400 GB", "400 Gb", "400 gbps", "400 gb/s", "400 mb/s", "400 GT/s"])
 def test_a_rate_with_another_unit_is_refused_with_the_valid_ones(text: str) -> None:
     with pytest.raises(BadInputError, match=r"GB/s.*Gbit/s"):
         units.parse_rate(text)
