@@ -8,6 +8,7 @@ null.
 from __future__ import annotations
 
 import difflib
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ UNPUBLISHED = {
 """Names that one would expect, but that only a measurement can fill; each with the way to it."""
 
 MAX_HINTS = 5
+
+_DEVICE_NAME = re.compile(r"^  name: (.+)$", re.MULTILINE)
+"""In the text of a preset: to read it is fast, to make numbers of its figures is not."""
 
 
 @cache
@@ -46,21 +50,43 @@ def preset_names() -> tuple[str, ...]:
     return tuple(sorted((*gpu_names(), *machine_names())))
 
 
+@cache
+def _gpu_of_device() -> dict[str, str]:
+    """The preset of a GPU by the name that its driver reports."""
+    texts = {name: (FOLDER / f"{name}.yaml").read_text(encoding="utf-8") for name in gpu_names()}
+    return {found[1]: name for name, text in texts.items() if (found := _DEVICE_NAME.search(text)) is not None}
+
+
 def hint(name: str) -> str:
     """What would do instead of a `name` that is no preset: the presets that hold it, else those spelled alike."""
     lower = name.lower()
     holding = [known for known in preset_names() if lower in known] if len(lower) > 1 else []
-    close = sorted(holding, key=lambda known: not known.startswith(lower)) or difflib.get_close_matches(
-        lower, preset_names(), n=3
-    )
+    close = sorted(holding, key=lambda known: not known.startswith(lower))
+    if not close and len(lower) > 1:
+        close = [gpu for device, gpu in _gpu_of_device().items() if lower in device.lower()]
+    close = close or difflib.get_close_matches(lower, preset_names(), n=3)
     return f"did you mean {', '.join(close[:MAX_HINTS])}" if close else "`planner clusters` lists the presets"
 
 
-def preset_path(name: str) -> Path | None:
-    """The file of the preset `name`, or None where there is no such preset."""
-    if name in gpu_names():
-        return FOLDER / f"{name}.yaml"
-    return MACHINES / f"{name}.yaml" if name in machine_names() else None
+def preset_named(text: str) -> str | None:
+    """The preset that `text` names: by its own name, or by that which the driver of its GPU reports.
+
+    Upper and lower case are one. None where there is no such preset.
+    """
+    if text in preset_names():
+        return text
+    lower = text.strip().lower()
+    if lower in preset_names():
+        return lower
+    return {device.lower(): gpu for device, gpu in _gpu_of_device().items()}.get(lower)
+
+
+def preset_path(text: str) -> Path | None:
+    """The file of the preset that `text` names, or None where there is no such preset."""
+    name = preset_named(text)
+    if name is None:
+        return None
+    return (FOLDER if name in gpu_names() else MACHINES) / f"{name}.yaml"
 
 
 @cache
@@ -73,12 +99,13 @@ def preset_data(name: str) -> dict[str, Any]:
     if path is None:
         raise KeyError(name)
     data = parse_shipped(path.read_text(encoding="utf-8"))
-    return {key: with_units(key, value, f"preset {name}") for key, value in data.items()}
+    return {key: with_units(key, value, f"preset {path.stem}") for key, value in data.items()}
 
 
 def gpu_of(name: str) -> str:
     """The preset of the GPU that the preset `name` is or has."""
-    return name if name in gpu_names() else str(preset_data(name)["device"])
+    device = preset_data(name)["device"]
+    return device if isinstance(device, str) else str(preset_named(name))
 
 
 def device_data(name: str) -> dict[str, Any]:
@@ -89,12 +116,7 @@ def device_data(name: str) -> dict[str, Any]:
 
 def preset_of_device(device_name: str) -> str | None:
     """The preset whose device the driver calls `device_name`; None where no figures are published."""
-    for name in gpu_names():
-        # Reading a file is fast, making numbers of its figures is not.
-        text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-        if device_name in text and device_data(name)["name"] == device_name:
-            return name
-    return None
+    return _gpu_of_device().get(device_name)
 
 
 def usual_size(name: str) -> int:

@@ -97,8 +97,8 @@ def published_cluster(device_name: str) -> ClusterSpec | None:
 def _written(text: str) -> _Written:
     preset = preset_path(text)
     if preset is not None:
-        content = read_text(preset, "cluster file")
-        return _Written(preset_data(text), f"preset {text}", text, FOLDER, sha256_of_text(content), Source.ANALYTIC)
+        name, digest = preset.stem, sha256_of_text(read_text(preset, "cluster file"))
+        return _Written(preset_data(name), f"preset {name}", name, FOLDER, digest, Source.ANALYTIC)
     path = Path(text)
     if not is_there(path, "cluster file") or os.path.isdir(path):
         if text in UNPUBLISHED:

@@ -113,7 +113,8 @@ def test_a_number_of_gpus_that_cannot_be(num_gpus: int) -> None:
 NAMES_THAT_LEAD_NOWHERE = [
     ("h100", "did you mean h100-nvl, h100-pcie, h100-sxm, "),
     ("4090", "did you mean rtx-4090, workstation-2x-rtx-4090"),
-    ("P5en.48xlarge", "did you mean p5en.48xlarge"),
+    ("NVIDIA H100", "did you mean h100-nvl, h100-pcie, h100-sxm"),
+    ("p5en.48xlrage", "did you mean p5en.48xlarge"),
     ("a100-smx-80gb", "did you mean a100-sxm-80gb"),
     ("zzz", "`planner clusters` lists the presets"),
     ("/", "neither"),
@@ -124,6 +125,23 @@ NAMES_THAT_LEAD_NOWHERE = [
 def test_names_that_lead_nowhere(name: str, named: str) -> None:
     with pytest.raises(BadInputError, match=named):
         load_cluster(name, 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "preset"),
+    [
+        ("NVIDIA H100 80GB HBM3", "h100-sxm"),
+        ("nvidia a100-sxm4-80gb", "a100-sxm-80gb"),
+        ("Tesla T4", "t4"),
+        ("AMD Instinct MI300X", "mi300x"),
+        ("H100-SXM", "h100-sxm"),
+        ("P5en.48xlarge", "p5en.48xlarge"),
+    ],
+)
+def test_a_preset_is_found_by_its_device_and_in_any_case(tmp_path: Path, text: str, preset: str) -> None:
+    named = load_cluster(preset, 8)
+    assert load_cluster(text, 8) == named
+    assert load_cluster(write(tmp_path, f"device: {text}\n"), 8).spec.device == named.spec.device
 
 
 def test_a_cpu_has_to_be_measured() -> None:
