@@ -101,13 +101,34 @@ def test_what_is_cut_away_stays_unknown() -> None:
     assert "what joins GPU1 and GPU2, GPU1 and GPU3, GPU2 and GPU3 is not said" in found.warnings[-1]
 
 
+@pytest.mark.parametrize("cell", ["N/A", "ERR!", "[SYS]", "FOO"])
+def test_a_cell_that_is_none_is_named_and_the_rest_is_read(cell: str) -> None:
+    # Of GPU0 and GPU3 the other cell still tells; of GPU1 and GPU2 none does.
+    rows = TWO_PAIRS.splitlines()
+    rows[1] = rows[1].replace("SYS     SYS ", f"SYS     {cell} ")
+    rows[2] = rows[2].replace("X      SYS", f"X      {cell}")
+    rows[3] = rows[3].replace("SYS     SYS ", f"SYS     {cell} ")
+    found = read("\n".join(rows))
+    assert labels(found) == "2xNV4 3xSYS"
+    assert found.between("GPU1", "GPU2") is None
+    assert found.numa_of_gpu["GPU1"] == "0"
+    assert found.warnings == tuple(
+        f"row {row} holds '{cell}' for {column}, which is no link that is known"
+        for row, column in (("GPU0", "GPU3"), ("GPU1", "GPU2"), ("GPU2", "GPU1"))
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "is not the output of `nvidia-smi topo -m`"),
         ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "no line lists GPU0"),
         (TWO_PAIRS.splitlines()[0], "has no row of a GPU"),
-        (TWO_PAIRS + TWO_PAIRS.splitlines()[1], "two rows of GPU0"),
+        (TWO_PAIRS + TWO_PAIRS.splitlines()[1], "two rows of GPU0: it holds more than one machine"),
+        (
+            "\n".join(f"{host}: {line}" for line in TWO_PAIRS.splitlines() for host in ("a", "b")),
+            "more than one machine",
+        ),
         (TWO_PAIRS.replace("GPU1    GPU2", "GPU1    GPU1"), "names GPU1 twice"),
         ("\t" + "\t".join(f"GPU{index}" for index in range(2000)), "one machine has at most 1024"),
         ("== Link Type between two GPUs ==\n GPU0 GPU1\nGPU0 0 FOO\n", "row GPU0 holds FOO"),

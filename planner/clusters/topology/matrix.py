@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from costmodel.errors import BadInputError
+from costmodel.spec.shown import shown
 from costmodel.spec.topology import MAX_DEVICES, NodeTopology, Pair, PathKind
 
 MAX_NAMED = 4
@@ -25,17 +26,26 @@ class Matrix:
     rows: list[str] = field(default_factory=list)
     numa: dict[str, str] = field(default_factory=dict)
     nic_devices: dict[str, str] = field(default_factory=dict)
+    unread: set[frozenset[str]] = field(default_factory=set)
+    """Pairs with a cell that is none of the tool's."""
     warnings: list[str] = field(default_factory=list)
 
     def add_row(self, name: str, cells: list[Cell], where: str) -> None:
         """Take the cells of a row, which may be fewer than the columns; raises BadInputError for a second such row."""
         if name in self.rows:
-            raise BadInputError(f"{where}: has two rows of {name}; give the output of one machine")
+            raise BadInputError(
+                f"{where}: has two rows of {name}: it holds more than one machine; give the output of one"
+            )
         self.rows.append(name)
         if len(cells) < len(self.columns):
             self.warnings.append(f"row {name} has {len(cells)} of {len(self.columns)} cells: it is truncated")
         for column, cell in zip(self.columns, cells, strict=False):
             self.cells[name, column] = cell
+
+    def add_unread(self, row: str, column: str, cell: str) -> None:
+        """Name a cell that is none of the tool's, so that what joins the two stays unknown."""
+        self.unread.add(frozenset((row, column)))
+        self.warnings.append(f"row {row} holds {shown(cell)} for {column}, which is no link that is known")
 
     def topology(self) -> NodeTopology:
         """The machine that the table describes, with what is missing named."""
@@ -51,7 +61,7 @@ class Matrix:
                 contradictions.append((first, second))
             kind, num_links = max(found, key=_distance)
             pairs.append(Pair(pair=(first, second), kind=kind, num_links=num_links))
-        warnings = [*self.warnings, *self._missing_rows(), *_unknown(unknown), *_contradictions(contradictions)]
+        warnings = [*self.warnings, *self._missing_rows(), *self._unknown(unknown), *_contradictions(contradictions)]
         return NodeTopology(
             gpus=tuple(gpus),
             nics=tuple(nics),
@@ -69,6 +79,17 @@ class Matrix:
         if set(missing) == {name for name in self.columns if not is_gpu(name)}:
             return [f"{what}: of adapters, only what their columns say is known"]
         return [f"{what}: the output is truncated"]
+
+    def _unknown(self, pairs: list[tuple[str, str]]) -> list[str]:
+        pairs = [pair for pair in pairs if frozenset(pair) not in self.unread]
+        between_gpus = [pair for pair in pairs if is_gpu(pair[0]) and is_gpu(pair[1])]
+        rest = [pair for pair in pairs if pair not in set(between_gpus)]
+        warnings = []
+        if between_gpus:
+            warnings.append(f"what joins {_named(between_gpus)} is not said: the output is truncated")
+        if rest:
+            warnings.append(f"what joins {_named(rest)} is not said")
+        return warnings
 
 
 def is_gpu(name: str) -> bool:
@@ -94,17 +115,6 @@ def _distance(cell: tuple[PathKind, int]) -> tuple[int, int]:
     """Greater for what is slower: of two cells that contradict each other, the slower counts."""
     kind, num_links = cell
     return list(PathKind).index(kind), -num_links
-
-
-def _unknown(pairs: list[tuple[str, str]]) -> list[str]:
-    between_gpus = [pair for pair in pairs if is_gpu(pair[0]) and is_gpu(pair[1])]
-    rest = [pair for pair in pairs if pair not in set(between_gpus)]
-    warnings = []
-    if between_gpus:
-        warnings.append(f"what joins {_named(between_gpus)} is not said: the output is truncated")
-    if rest:
-        warnings.append(f"what joins {_named(rest)} is not said")
-    return warnings
 
 
 def _contradictions(pairs: list[tuple[str, str]]) -> list[str]:

@@ -20,6 +20,8 @@ _AFFINITY = re.compile(r"CPU\s+Affinity|NUMA\s+Affinity|GPU\s+NUMA\s+ID|\bCPU\b|
 """What heads the columns behind the devices; the last may be cut off."""
 _CELL = re.compile(r"\s*(X(?=\W|$|NV|PIX|PXB|PHB|NODE|SYS)|NV(\d{1,2})|PIX|PXB|PHB|NODE|SYS|SOC)")
 _FOREIGN_CELL = re.compile(r"\s*(OK|NS|CNS|GNS|TNS|DR|U)(?=\s|$)")
+_OTHER_CELL = re.compile(r"\s+(?![\d.,-])(?=\S*[A-Za-z])\S+")
+"""A word where a cell should be: no affinity and no sign that something was left out."""
 _DEVICE = re.compile(r"[A-Za-z][\w.-]*")
 _NAME_ENDS = re.compile(r"\s|$|X|NV|PIX|PXB|PHB|NODE|SYS|SOC")
 _NUMA = re.compile(r"[\d,-]{1,60}")
@@ -48,6 +50,11 @@ def read(text: str, where: str) -> NodeTopology:
     affinities = _AFFINITY.findall(lines[start])
     for line in lines[start + 1 :]:
         if len(_columns(line)) > 1:
+            if any(is_gpu(name) and name not in matrix.rows for name in matrix.columns):
+                raise BadInputError(
+                    f"{where}: a second table begins before the first is whole: it holds the lines of more than one "
+                    "machine; give the output of one"
+                )
             matrix.warnings.append("holds more than one table; only the first is read")
             break
         _read_row(matrix, line, affinities, where)
@@ -74,15 +81,17 @@ def _read_row(matrix: Matrix, line: str, affinities: list[str], where: str) -> N
     if name is None:
         return
     rest = line.lstrip()[len(name) :]
-    cells, position = _cells(rest, len(matrix.columns))
+    cells, unread, position = _cells(rest, matrix.columns)
     foreign = _FOREIGN_CELL.match(rest, position)
     if foreign is not None and len(cells) < len(matrix.columns):
         raise BadInputError(
             f"{where}: row {name} holds {foreign[1]}, a cell of `nvidia-smi topo -p2p`; give the output of `{TOOL}`"
         )
-    if not cells:
+    if len(cells) == len(unread):
         return
     matrix.add_row(name, cells, where)
+    for column, cell in unread.items():
+        matrix.add_unread(name, column, cell)
     words = rest[position:].split()
     # Where an affinity is blank, nothing says which one it is.
     if is_gpu(name) and "NUMA Affinity" in affinities and len(words) == len(affinities):
@@ -98,11 +107,17 @@ def _row_name(columns: list[str], line: str) -> str | None:
     return max(fitting, key=len, default=None)
 
 
-def _cells(text: str, count: int) -> tuple[list[Cell], int]:
-    """Up to `count` cells from the start of `text`, and where they end."""
+def _cells(text: str, columns: list[str]) -> tuple[list[Cell], dict[str, str], int]:
+    """The cells of `columns` from the start of `text`, those that are no cells by column, and where they end."""
     cells: list[Cell] = []
+    unread: dict[str, str] = {}
     position = 0
-    while len(cells) < count and (match := _CELL.match(text, position)):
+    while len(cells) < len(columns) and (match := _next_cell(text, position)):
+        if match.re is _OTHER_CELL:
+            unread[columns[len(cells)]] = match[0].strip()
+            cells.append(None)
+            position = match.end()
+            continue
         word, num_links = match[1], match[2]
         if word == "X":
             cells.append(None)
@@ -111,4 +126,18 @@ def _cells(text: str, count: int) -> tuple[list[Cell], int]:
         else:
             cells.append((_OLD_NAMES.get(word) or PathKind(word), 1))
         position = match.end()
-    return cells, position
+    return cells, unread, position
+
+
+def _next_cell(text: str, position: int) -> re.Match[str] | None:
+    found = _CELL.match(text, position)
+    if found is not None or _FOREIGN_CELL.match(text, position):
+        return found
+    other = _OTHER_CELL.match(text, position)
+    # The last word of a line may be a cell that was cut off.
+    is_cut = other is not None and other.end() == len(text) and _is_start(other[0].strip())
+    return None if is_cut else other
+
+
+def _is_start(word: str) -> bool:
+    return any(name.startswith(word) for name in ("NV", *(kind.value for kind in PathKind), *_OLD_NAMES))
