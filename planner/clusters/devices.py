@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from costmodel.errors import BadInputError
@@ -18,7 +18,14 @@ Presets that have such shares lie around them: medians 0.80 of 20 devices and 0.
 STATED = "stated in the file that names the device"
 """The source of a figure that a file states beside others of a preset, or beside some that are assumed."""
 
-REQUIRED = ("peak_flop_per_s", "memory_bytes", "mem_bandwidth_bytes_per_s")
+EXAMPLES = {
+    "name": "MyGPU",
+    "kind": "cuda",
+    "peak_flop_per_s": "{bf16: 100 TFLOP/s}",
+    "memory_bytes": "48 GiB",
+    "mem_bandwidth_bytes_per_s": "1 TB/s",
+}
+"""What every device must have, as it may be written."""
 
 
 def read_device(given: Any, where: str) -> tuple[Device, tuple[str, ...]]:
@@ -34,11 +41,15 @@ def read_device(given: Any, where: str) -> tuple[Device, tuple[str, ...]]:
     preset = own.pop("preset", None)
     published = _published(preset, where) if preset is not None else {}
     figures = {**published, **own}
-    unknown = [key for key in REQUIRED if key not in figures]
-    if preset is not None and unknown:
+    missing = [key for key in EXAMPLES if key not in figures]
+    if preset is not None and missing:
         raise BadInputError(
-            f"{where}: nobody published {' and '.join(unknown)} of {figures.get('name', preset)}; give it beside the "
-            f"preset, e.g. device: {{preset: {preset}, {unknown[0]}: ...}}"
+            f"{where}: nobody published {' and '.join(missing)} of {figures.get('name', preset)}; give it beside the "
+            f"preset, e.g. device: {{preset: {preset}, {_written(missing)}}}"
+        )
+    if missing:
+        raise BadInputError(
+            f"{where}: device lacks {' and '.join(missing)}; name a preset, or add them, e.g. {_written(missing)}"
         )
     assumed = {key: share for key, share in DEFAULT_EFFICIENCY.items() if key not in figures}
     figures |= assumed
@@ -61,6 +72,10 @@ def _sources(published: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
         return stated
     kept = {name: text for name, text in published.get("sources", {}).items() if name not in own}
     return {**kept, **{name: STATED for name in own if name in FIGURES}, **stated}
+
+
+def _written(keys: Sequence[str]) -> str:
+    return ", ".join(f"{key}: {EXAMPLES[key]}" for key in keys)
 
 
 def _published(preset: Any, where: str) -> dict[str, Any]:

@@ -201,6 +201,11 @@ def test_own_runs_of_nccl_tests_are_read(tmp_path: Path) -> None:
     [
         ("num_nodes: 2\n", "key 'device' is missing"),
         ("device: h1000\n", "device is 'h1000', but must be a preset"),
+        (
+            "device: {name: MyGPU, memory_bytes: 48 GiB}\n",
+            "device lacks kind and peak_flop_per_s and mem_bandwidth_bytes_per_s; name a preset, or add them, e.g. "
+            "kind: cuda, peak_flop_per_s: {bf16: 100 TFLOP/s}, mem_bandwidth_bytes_per_s: 1 TB/s",
+        ),
         ("device: [h100-sxm]\n", "but must be a preset's name or a device's figures"),
         ("device: h100-sxm\nnodez: 3\n", "unknown key 'nodez'; did you mean 'nodes'"),
         ("device: h100-sxm\nnum_nodes: 0\n", "num_nodes is 0"),

@@ -157,7 +157,7 @@ def test_a_cpu_has_to_be_measured() -> None:
         ("80 GiB", "80 G", "could mean two things"),
         ("80 GiB", "-1", "memory_bytes"),
         ("100 Gbit/s", "0", "bandwidth_bytes_per_s"),
-        ("  kind: cuda\n", "", "device: key 'kind'"),
+        ("  kind: cuda\n", "", "device lacks kind; name a preset, or add them, e.g. kind: cuda"),
         ("kind: cuda", "kind: tpu", "device: kind is"),
         ("link: pcie", "link: string", "link"),
         ("bf16: 100 TFLOP/s", "bf17: 100 TFLOP/s", "peak_flop_per_s"),
