@@ -173,7 +173,10 @@ def with_matching_ids(data: dict[str, Any]) -> PlanFile:
 
 @pytest.mark.parametrize("sample", [local_answer, cluster_answer])
 def test_hostile_text_in_every_field_stays_text(sample: Any) -> None:
-    file = with_matching_ids(hostile(sample().model_dump(mode="json")))
+    data = hostile(sample().model_dump(mode="json"))
+    for place, tier in enumerate(data["cluster"]["tiers"]):
+        tier["name"] += str(place)  # No two may be called the same.
+    file = with_matching_ids(data)
     run = measurement(file).model_copy(update={"memory_counter": HOSTILE})
     page = render(file, run)
     outline = Outline(page)

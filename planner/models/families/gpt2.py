@@ -23,6 +23,7 @@ from planner.models.keys import (
     Size,
     Times,
     layers,
+    origin,
     part,
     tokens,
     vocabulary,
@@ -94,7 +95,10 @@ def _can_rotate(config: Config) -> None:
     rotary_dim = Size("rotary_dim", default=64).read(config, 0)
     head_dim = HEAD_DIM.read(config, 0)
     if rotary_dim % 2 or rotary_dim > head_dim:
-        config.fail(f"rotary_dim is {rotary_dim}, but must be even and at most the {head_dim} dimensions of a head")
+        config.fail(
+            f"rotary_dim is {rotary_dim}, but must be even and at most the {head_dim} dimensions of a head, "
+            f"{origin(HEAD_DIM, config)}"
+        )
 
 
 def _has_four_shards(config: Config) -> None:
