@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from collections.abc import Callable
@@ -87,7 +86,7 @@ def _understand(file: str, axes: tuple[Axis, ...]) -> tuple[str, Shown]:
     if not is_there(path, "file"):
         if names_factory(file):
             return "model", _model(file)
-        close = difflib.get_close_matches(file, [*models.preset_names(), *clusters.preset_names()], n=3)
+        close = clusters.similar(file, models.preset_names())
         hint = f"did you mean {', '.join(close)}" if close else f"show understands {UNDERSTOOD}"
         raise BadInputError(f"{file}: neither a file nor a preset; {hint}")
     text = read_text(path, "file")

@@ -7,14 +7,15 @@ null.
 
 from __future__ import annotations
 
-import difflib
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from planner.clusters.quantities import with_units
 from planner.clusters.strict_yaml import parse_shipped
+from planner.names import meant
 
 FOLDER = Path(__file__).parent / "presets"
 """GPUs; what a preset names beside it lies here as well."""
@@ -25,8 +26,6 @@ UNPUBLISHED = {
     "leave --cluster out",
 }
 """Names that one would expect, but that only a measurement can fill; each with the way to it."""
-
-MAX_HINTS = 5
 
 _DEVICE_NAME = re.compile(r"^  name: (.+)$", re.MULTILINE)
 """In the text of a preset: to read it is fast, to make numbers of its figures is not."""
@@ -57,15 +56,18 @@ def _gpu_of_device() -> dict[str, str]:
     return {found[1]: name for name, text in texts.items() if (found := _DEVICE_NAME.search(text)) is not None}
 
 
+def similar(name: str, others: Sequence[str] = ()) -> tuple[str, ...]:
+    """Presets, or `others`, that a `name` may mean: those whose names or devices' names hold it, else those like it."""
+    devices = {device.lower(): gpu for device, gpu in _gpu_of_device().items()}
+    return tuple(
+        dict.fromkeys(devices.get(found, found) for found in meant(name, (*others, *preset_names(), *devices)))
+    )
+
+
 def hint(name: str) -> str:
-    """What would do instead of a `name` that is no preset: the presets that hold it, else those spelled alike."""
-    lower = name.lower()
-    holding = [known for known in preset_names() if lower in known] if len(lower) > 1 else []
-    close = sorted(holding, key=lambda known: not known.startswith(lower))
-    if not close and len(lower) > 1:
-        close = [gpu for device, gpu in _gpu_of_device().items() if lower in device.lower()]
-    close = close or difflib.get_close_matches(lower, preset_names(), n=3)
-    return f"did you mean {', '.join(close[:MAX_HINTS])}" if close else "`planner clusters` lists the presets"
+    """What would do instead of a `name` that is no preset."""
+    close = similar(name)
+    return f"did you mean {', '.join(close)}" if close else "`planner clusters` lists the presets"
 
 
 def preset_named(text: str) -> str | None:

@@ -103,7 +103,7 @@ def _written(text: str) -> _Written:
     if not is_there(path, "cluster file") or os.path.isdir(path):
         if text in UNPUBLISHED:
             raise MissingError(f"--cluster {text}: {UNPUBLISHED[text]}")
-        raise BadInputError(f"--cluster {text}: neither a preset nor a YAML or JSON file; {hint(text)}")
+        raise BadInputError(f"cluster {text}: neither a preset nor a YAML or JSON file; {hint(text)}")
     where = f"cluster file {path}"
     is_json = path.suffix == ".json"
     content = read_text(path, "cluster file", max_bytes=MAX_JSON_BYTES if is_json else MAX_YAML_BYTES)

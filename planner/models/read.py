@@ -6,7 +6,6 @@ model of another class is refused by an error of its own, so that whoever can tr
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -28,6 +27,7 @@ from planner.models.nested_sizes import fill_nested
 from planner.models.other_schemas import other_schema
 from planner.models.presets import EXAMPLES, preset_names, preset_path
 from planner.models.unread import refuse_unread
+from planner.names import alike, meant
 
 MAX_CONFIG_BYTES = 4 * 2**20
 MAX_PARAMS = 10**15
@@ -90,7 +90,7 @@ def load_config(text: str) -> RawConfig:
         name = os.fsencode(_name_of(path)).decode("utf-8", errors="replace") or "model"
         return _load(path, f"model config {path}", name)
     names = preset_names()
-    close = difflib.get_close_matches(text.rpartition("/")[2].lower(), names, n=3)
+    close = meant(text, names)
     hint = f"did you mean {', '.join(close)}" if close else f"presets: {EXAMPLES} and others, {len(names)} in all"
     raise BadInputError(f"model {text}: neither a preset nor a config.json or folder that holds one; {hint}")
 
@@ -224,5 +224,5 @@ def _load(path: Path, where: str, name: str) -> RawConfig:
 
 
 def _similar(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name[:200], dict.fromkeys(known), n=3)
+    close = alike(name, known)
     return f"; similar ones that are: {', '.join(close)}" if close else ""

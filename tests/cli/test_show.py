@@ -59,6 +59,22 @@ def test_a_device_says_which_of_its_figures_are_assumed(planner) -> None:
     assert list(assumed.values()) == [["attention_efficiency_frac"]]
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("h100smx", "h100smx: neither a file nor a preset; did you mean h100-sxm"),
+        ("RTX 4090", "RTX 4090: neither a file nor a preset; did you mean rtx-4090, workstation-2x-rtx-4090"),
+        ("llama5-scout", "did you mean llama-4-scout"),
+        ("zzz", "zzz: neither a file nor a preset; show understands a model's config.json"),
+        ("h100-smx.yaml", "cluster h100-smx.yaml: neither a preset nor a YAML or JSON file; did you mean h100-sxm"),
+    ],
+)
+def test_a_name_that_is_not_known_leads_to_the_nearest(planner, name: str, said: str) -> None:
+    outcome = planner("show", name)
+    assert outcome.code == 2
+    assert said in outcome.stderr
+
+
 def test_a_plan_is_shown_as_solve_shows_it(planner) -> None:
     solved = planner("solve", "--gpus", 1, "--model", "llama-demo-6m", "--cluster", "h100-sxm", "--json").json
     shown = planner("show", "plan.json", "--json").json
