@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import pytest
 import torch
+from own_layers import HIDDEN, VOCAB, DecoderBlock, blocks, trace, traced
 from torch import Tensor, nn
 from torch.nn import functional
 
-from costmodel.errors import BadInputError
-from costmodel.spec import Embedding, Head, ModelSpec, Part, Traced
-from profiler.tracing import trace_factory
-from profiler.tracing.factory import Factory
+from costmodel.spec import Embedding, Head, Part
 from profiler.tracing.fit import FAR, LOOPED, coefficients, lengths_within, misfit
 from profiler.tracing.stacks import signature, stacks
-
-Example = Callable[[int, int], Tensor]
-"""Makes the input of the first layer from batch and length."""
-
-HIDDEN, HEADS, FFN, VOCAB = 32, 4, 48, 96
-
-
-class DecoderBlock(nn.Module):
-    """Norm, attention, norm, gated feed-forward network."""
-
-    def __init__(self, hidden: int = HIDDEN, heads: int = HEADS, ffn: int = FFN) -> None:
-        super().__init__()
-        self.heads = heads
-        self.attention_norm, self.mlp_norm = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
-        self.qkv, self.output = nn.Linear(hidden, 3 * hidden, bias=False), nn.Linear(hidden, hidden, bias=False)
-        self.gate, self.up = nn.Linear(hidden, ffn, bias=False), nn.Linear(hidden, ffn, bias=False)
-        self.down = nn.Linear(ffn, hidden, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, seq_len, hidden = x.shape
-        projected = self.qkv(self.attention_norm(x)).view(batch, seq_len, 3, self.heads, hidden // self.heads)
-        query, key, value = projected.permute(2, 0, 3, 1, 4)
-        attended = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        x = x + self.output(attended.transpose(1, 2).reshape(batch, seq_len, hidden))
-        y = self.mlp_norm(x)
-        return x + self.down(functional.silu(self.gate(y)) * self.up(y))
 
 
 class LoopOverTokens(nn.Module):
@@ -67,32 +37,6 @@ class Routed(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.stack([x @ matrix for matrix in self.experts]).sum(0)
-
-
-def blocks(*layers: nn.Module) -> list[nn.Module]:
-    return [nn.Embedding(VOCAB, HIDDEN), *layers, nn.Linear(HIDDEN, VOCAB, bias=False)]
-
-
-class _Given(Factory):
-    """A factory that is already imported."""
-
-    def __init__(self, layers: Sequence[nn.Module] | nn.Module, example: Example | None) -> None:
-        self.text, self.source, self._build = "tests:build", None, lambda: layers
-        self._example = example
-
-    def layers(self) -> tuple[tuple[nn.Module, ...], Example | None]:
-        layers, example = super().layers()
-        return layers, self._example or example
-
-
-def trace(layers: Sequence[nn.Module] | nn.Module, example: Example | None = None) -> ModelSpec:
-    return trace_factory(_Given(layers, example))
-
-
-def traced(model: ModelSpec, index: int = 1) -> Traced:
-    layer = model.layers[index]
-    assert isinstance(layer, Traced)
-    return layer
 
 
 def test_a_block_by_hand() -> None:
@@ -163,29 +107,6 @@ def test_a_loop_over_tokens_is_traced_at_few_tokens() -> None:
     assert block.flop_per_token_squared == 0
 
 
-class Latents(nn.Module):
-    """Work on 256 latents of its own, however long the sequence is."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.latents, self.mix = nn.Parameter(torch.zeros(256, HIDDEN)), nn.Linear(HIDDEN, HIDDEN)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.mix(self.latents).mean(0)
-
-
-class Switching(nn.Module):
-    """All pairs of a short sequence, and none of a long one, as attention of sparse blocks does it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mix = nn.Linear(HIDDEN, HIDDEN)
-
-    def forward(self, x: Tensor) -> Tensor:
-        mixed: Tensor = self.mix(x)
-        return x @ x.transpose(1, 2) @ mixed if x.shape[1] < 1000 else mixed
-
-
 class Positions(nn.Module):
     """Adds a table of positions, which ends."""
 
@@ -196,15 +117,6 @@ class Positions(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         embedded: Tensor = self.tokens(ids) + self.positions[:, : ids.shape[1]]
         return embedded
-
-
-@pytest.mark.parametrize(
-    ("layer", "said"),
-    [(Latents(), r"is wrong by \d+% at 16,384 tokens"), (Switching(), r"is wrong by \d+% at 16,384 tokens")],
-)
-def test_work_that_two_lengths_do_not_tell_has_no_price(layer: nn.Module, said: str) -> None:
-    with pytest.raises(BadInputError, match=f"its FLOP do not grow with the tokens and their pairs: .* {said}"):
-        trace(blocks(layer))
 
 
 @pytest.mark.parametrize("length", [600, 1500])
@@ -247,103 +159,6 @@ def test_blocks_of_70b_width_need_no_memory() -> None:
         layers = [table, *(DecoderBlock(8192, 64, 28672) for _ in range(80)), head]
     # 80 x (2 x 2 x 8192 + 4 x 8192^2 + 3 x 8192 x 28672) + (2 x 8192 + 1) x 128256
     assert trace(layers).params_total == 80 * (32768 + 268435456 + 704643072) + 16385 * 128256
-
-
-class Holding(nn.Module):
-    """Multiplies by a weight that it was given, whatever its format."""
-
-    def __init__(self, weight: Tensor, *, as_buffer: bool = False) -> None:
-        super().__init__()
-        if as_buffer:
-            self.register_buffer("weight", weight)
-        else:
-            self.weight = nn.Parameter(weight, requires_grad=weight.is_floating_point() or weight.is_complex())
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x @ self.weight.to(x.dtype)
-
-
-class Then(nn.Module):
-    """A projection, and what `change` makes of its output."""
-
-    def __init__(self, change: Callable[[Tensor], object]) -> None:
-        super().__init__()
-        self.project, self.change = nn.Linear(HIDDEN, HIDDEN), change
-
-    def forward(self, x: Tensor) -> object:
-        return self.change(self.project(x))
-
-
-def square(dtype: torch.dtype) -> Tensor:
-    return torch.zeros(HIDDEN, HIDDEN, dtype=dtype)
-
-
-@pytest.mark.parametrize(
-    ("layer", "said"),
-    [
-        (nn.Linear(HIDDEN, HIDDEN).requires_grad_(False), "parameter weight of layer 1 (Linear) is frozen"),
-        (Holding(square(torch.int8)), "parameter weight of layer 1 (Holding) is of int8, but weights are trained in"),
-        (Holding(square(torch.complex64)), "is of complex64, but weights are trained in float32, float16, bfloat16"),
-        (Holding(square(torch.float8_e4m3fn)), "is of float8_e4m3fn, but"),
-        (nn.Linear(HIDDEN, HIDDEN).double(), "is of float64, but"),
-        (Holding(square(torch.int32), as_buffer=True), "buffer weight of layer 1 (Holding) holds int32, as quantised"),
-        (Holding(torch.zeros(HIDDEN, 0)), "parameter weight of layer 1 (Holding) has shape [32, 0], which holds noth"),
-        (Then(lambda x: x[:0]), "layer 1 (Then): returned a tensor of shape [0, 16, 32], which holds nothing"),
-        (Then(lambda x: x.argmax(-1)), "returned int64, through which no gradient passes"),
-        (Then(lambda x: x.to(torch.complex64)), "returned complex64, through which no gradient passes"),
-        (Then(lambda x: x.detach()), "returned numbers that are cut off from its weights and input"),
-        (Then(lambda x: x.sum()), "returned a tensor of shape [], but the next layer needs at least batch and width"),
-    ],
-)
-def test_what_is_not_trained_like_the_rest_has_no_price(layer: nn.Module, said: str) -> None:
-    with pytest.raises(BadInputError) as caught:
-        trace(blocks(layer))
-    assert said in str(caught.value)
-
-
-def test_masks_and_positions_are_no_quantised_weights() -> None:
-    layer = DecoderBlock()
-    layer.register_buffer("mask", torch.ones(HIDDEN, HIDDEN, dtype=torch.bool))
-    layer.register_buffer("positions", torch.arange(HIDDEN)[None])
-    # A table of an index, as windows of relative positions have it.
-    layer.register_buffer("relative_position_index", torch.zeros(HIDDEN, HIDDEN, dtype=torch.int16))
-    layer.register_buffer("causal", torch.ones(HIDDEN, HIDDEN, dtype=torch.int32))
-    assert traced(trace(blocks(layer))).params == 8832
-
-
-@pytest.mark.parametrize("name", ["weight", "qweight", "qzeros", "weight_packed", "weight_scale", "w_quantized"])
-def test_quantised_weights_are_known_by_their_names(name: str) -> None:
-    layer = DecoderBlock()
-    layer.register_buffer(name, torch.zeros(HIDDEN, HIDDEN, dtype=torch.uint8))
-    with pytest.raises(BadInputError, match=f"buffer {name} of layer 1 .* as quantised weights do"):
-        trace(blocks(layer))
-
-
-def test_a_model_of_transformers_is_to_be_given_as_its_config() -> None:
-    from transformers import HeliumConfig, HeliumForCausalLM
-
-    with pytest.raises(BadInputError, match=r"HeliumForCausalLM, a model of transformers; give its config\.json"):
-        trace(HeliumForCausalLM(HeliumConfig(num_hidden_layers=1)))
-
-
-def test_a_module_that_is_not_there_is_said_to_be_looked_for() -> None:
-    with pytest.raises(
-        BadInputError, match=r"there is no module no_such_module in the folder .* nor where Python looks"
-    ):
-        Factory("no_such_module:build")
-
-
-class _SpeechlessError(Exception):
-    def __str__(self) -> str:
-        raise ValueError("nothing to say")
-
-
-def test_an_exception_that_cannot_say_what_it_is_has_its_kind() -> None:
-    def fail(_: Tensor) -> object:
-        raise _SpeechlessError
-
-    with pytest.raises(BadInputError, match=r"failed at .*: _SpeechlessError$"):
-        trace(blocks(Then(fail)))
 
 
 def test_a_head_that_returns_its_loss_is_as_wide_as_what_it_reads() -> None:
