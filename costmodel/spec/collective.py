@@ -74,10 +74,9 @@ class CollectiveTable(Document):
 
     @cached_property
     def times(self) -> tuple[tuple[int, float], ...]:
-        """(bytes, seconds) of what enters a fit, one time a size, in rising order of both.
+        """(bytes, seconds) of what enters a fit, in rising order of both; of a size that repeats, the median.
 
-        Of a size that was measured more than once the median counts. One that took longer than a larger one takes as
-        long as that: what disturbs a measurement makes it slower.
+        A size that took longer than a larger one takes as long as that: what disturbs a measurement makes it slower.
         """
         of_size: dict[int, list[float]] = {}
         for point in self.samples:
@@ -92,6 +91,12 @@ class CollectiveTable(Document):
         """Sizes whose time in `times` stands in the output as it is."""
         printed = {(point.bytes, point.time_s) for point in self.samples}
         return frozenset(size for size, time_s in self.times if (size, time_s) in printed)
+
+    def placed(self, devices_per_node: int) -> Self:
+        """The same with its number of machines: as few as hold its ranks, where the output does not say."""
+        if self.num_nodes is not None or self.num_ranks is None:
+            return self
+        return self.model_copy(update={"num_nodes": -(-self.num_ranks // devices_per_node)})
 
     @model_validator(mode="after")
     def _check(self) -> Self:

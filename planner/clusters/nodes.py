@@ -99,8 +99,12 @@ def _machines(entries: list[dict[str, Any]], default_size: int | None, where: st
                 f"{place}: key 'device' is missing; the name of a preset or a device's figures is needed"
             )
         device, assumed = read_device(flat["device"], place)
-        sentences += [sentence for sentence in assumed if sentence not in sentences]
         topology = read_topology(flat["topology"], place, folder) if flat.get("topology") is not None else None
+        if topology is not None:
+            given = flat["topology"]
+            named = f"topology {folder / given}" if isinstance(given, str) else f"{place}: topology"
+            assumed += tuple(f"{named}: {said}." for said in topology.warnings)
+        sentences += [sentence for sentence in assumed if sentence not in sentences]
         size = flat.get("num_devices", len(topology.gpus) if topology is not None else default_size)
         if size is None:
             size = _usual_size(device, place)

@@ -8,19 +8,18 @@ nccl-tests, and what is left out is derived or taken from --gpus. docs/clusters.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from costmodel.errors import BadInputError, MissingError
-from costmodel.spec import ClusterSpec, CollectiveTable, NodeGroup, Source
+from costmodel.spec import ClusterSpec, Source
 from costmodel.spec.base import parse_json
 from costmodel.spec.faults import offer
 from costmodel.spec.shown import json_kind, shown
+from planner.clusters.collective_tables import own_tables, with_published
 from planner.clusters.consistency import check_joins
 from planner.clusters.links import derived_tiers, stated_tiers
-from planner.clusters.nccl_tests import read_tables
 from planner.clusters.nodes import SHORT_KEYS, Machines, read_machines
 from planner.clusters.presets import FOLDER, UNPUBLISHED, hint, preset_data, preset_of_device, preset_path
 from planner.clusters.quantities import with_units
@@ -138,14 +137,18 @@ def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[
     else:
         links = derived_tiers(data, groups, num_devices, where)
         tiers, derived = links.tiers, links.assumptions
+    devices_per_node = max(group.node.num_devices for group in machines.groups)
+    tables = own_tables(data, where, written.folder, written.source, devices_per_node)
+    if tiers_given is None:
+        tables = with_published(tables, groups)
     parts = {
         "name": data.get("name", written.name),
         "nodes": groups,
         "tiers": tiers,
-        "tables": _tables(written, groups, own_tiers=tiers_given is not None),
+        "tables": tables.tables,
     }
     spec = ClusterSpec.from_data(parts, where)
-    return spec, (*machines.assumptions, *unused, *derived)
+    return spec, (*machines.assumptions, *unused, *derived, *tables.assumptions)
 
 
 def _innermost_size(tiers: Any) -> int | None:
@@ -163,21 +166,3 @@ def _num_devices(machines: Machines, tiers: Any) -> int:
     total += machines.groups[-1].node.num_devices
     sizes = [tier.get("num_devices") for tier in tiers if isinstance(tier, dict)] if isinstance(tiers, list) else []
     return max([total, *(size for size in sizes if type(size) is int)])
-
-
-def _tables(written: _Written, groups: Sequence[NodeGroup], *, own_tiers: bool) -> tuple[CollectiveTable, ...]:
-    """The tables that a file holds or lists; without any, those of the preset whose links were taken over."""
-    data, where = written.data, written.where
-    tables = data.get("tables") or []
-    if not isinstance(tables, list):
-        raise BadInputError(f"{where}: tables must be a list of measured collectives")
-    stated = [CollectiveTable.from_data(table, f"{where}: tables.{index}") for index, table in enumerate(tables)]
-    listed = read_tables(data.get("collectives"), where, written.folder, written.source)
-    if stated or listed or own_tiers or len({group.node.device.name for group in groups}) > 1:
-        return (*stated, *listed)
-    node = groups[0].node
-    preset = preset_of_device(node.device.name) if node.topology is None else None
-    published = preset_data(preset).get("collectives") if preset is not None else None
-    found = read_tables(published, f"preset {preset}", FOLDER, Source.ANALYTIC)
-    # What was measured between the machines of the preset says nothing of these.
-    return tuple(table for table in found if (table.num_nodes or 1) == 1)

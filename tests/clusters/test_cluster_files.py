@@ -188,14 +188,6 @@ def test_published_series_come_with_the_links_of_a_preset(tmp_path: Path) -> Non
     assert load(tmp_path, f"device: h100-sxm\n{own_links}", 8).spec.tables == ()
 
 
-def test_own_runs_of_nccl_tests_are_read(tmp_path: Path) -> None:
-    name = "h100_1n8g_dgxc_allreduce_8B-16GiB.txt"
-    output = (Path(__file__).parent / "nccl_tests" / name).read_text(encoding="utf-8")
-    (tmp_path / "all_reduce.txt").write_text(output, encoding="utf-8")
-    (table,) = load(tmp_path, "device: h100-sxm\ncollectives: [all_reduce.txt]\n", 8).spec.tables
-    assert (table.collective.value, table.num_ranks, table.source.value) == ("all_reduce", 8, "measured")
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -8,11 +8,11 @@ of the number of ranks (nccl-tests doc/PERFORMANCE.md).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 from costmodel.spec.collective import Collective
 from planner.clusters.nccl_tests.rows import BYTES_OF_TYPE, Row
+from planner.clusters.nccl_tests.runs import PROGRAM
 
 NAMES = {
     "all_reduce": Collective.ALL_REDUCE,
@@ -33,9 +33,6 @@ NAMES = {
 }
 """Words for a collective; one that holds another stands before it."""
 
-_PROGRAM = re.compile(
-    r"\b(all_reduce|all_gather|reduce_scatter|alltoall|sendrecv|broadcast|scatter|gather|reduce)_perf"
-)
 _ROUNDING = 0.005
 """Half of the last digit that algbw and busbw are printed with, in GB/s."""
 _MIN_GB_PER_S = 5.0
@@ -44,7 +41,7 @@ _MIN_GB_PER_S = 5.0
 
 def named_in(lines: Sequence[str]) -> Collective | None:
     """The collective that the output names by its program; None where it names none, or several."""
-    found = {NAMES[name] for line in lines for name in _PROGRAM.findall(line)}
+    found = {NAMES[name] for line in lines for name in PROGRAM.findall(line)}
     return found.pop() if len(found) == 1 else None
 
 
@@ -56,8 +53,7 @@ def named_by_file(file_name: str) -> Collective | None:
 
 def possible(rows: Sequence[Row]) -> set[Collective]:
     """The collectives whose columns look like those of `rows`."""
-    reduces = any(row.redop not in (None, "none") for row in rows)
-    has_root = any(row.root is not None and row.root >= 0 for row in rows)
+    reduces, has_root = any(map(_reduces, rows)), any(map(_has_root, rows))
     spread = _ranks_by_count(rows)
     if spread is None:
         if has_root:
@@ -66,6 +62,12 @@ def possible(rows: Sequence[Row]) -> set[Collective]:
     if has_root:
         return {Collective.GATHER, Collective.SCATTER}
     return {Collective.REDUCE_SCATTER} if reduces else {Collective.ALL_GATHER, Collective.ALL_TO_ALL}
+
+
+def are_of_one(rows: Sequence[Row]) -> bool:
+    """Whether the columns of all `rows` are those of one collective over one number of ranks."""
+    ratios = {_ratio(row) for row in rows if row.count > 0}
+    return len({(_reduces(row), _has_root(row)) for row in rows}) == 1 and len(ratios) <= 1
 
 
 def num_ranks(rows: Sequence[Row], op: Collective) -> tuple[int, int] | None:
@@ -92,8 +94,20 @@ def num_ranks(rows: Sequence[Row], op: Collective) -> tuple[int, int] | None:
 
 def _ranks_by_count(rows: Sequence[Row]) -> int | None:
     """size / (count x bytes of an element): the ranks over which the tensor is spread; None where it is whole."""
-    ratios = {row.size_bytes / (row.count * BYTES_OF_TYPE[row.data_type]) for row in rows if row.count > 0}
+    ratios = {_ratio(row) for row in rows if row.count > 0}
     if len(ratios) != 1:
         return None
     ratio = ratios.pop()
     return int(ratio) if ratio.is_integer() and ratio > 1 else None
+
+
+def _reduces(row: Row) -> bool:
+    return row.redop not in (None, "none")
+
+
+def _has_root(row: Row) -> bool:
+    return row.root is not None and row.root >= 0
+
+
+def _ratio(row: Row) -> float:
+    return row.size_bytes / (row.count * BYTES_OF_TYPE[row.data_type])

@@ -1,4 +1,4 @@
-"""Reads one output of nccl-tests into a `CollectiveTable`."""
+"""Reads the runs in an output of nccl-tests, each into a `CollectiveTable`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from costmodel.spec.collective import Collective, CollectivePoint, CollectiveTab
 from costmodel.spec.shown import shown
 from planner.clusters.nccl_tests import inference
 from planner.clusters.nccl_tests.rows import Row, read_rows
+from planner.clusters.nccl_tests.runs import HEADER, RANK, runs_of
 from planner.clusters.text_output import lines_of
 
 MAX_ROWS = 10_000
@@ -18,37 +19,80 @@ MAX_RANKS = 10**6
 MAX_TIME_US = 1e12
 MAX_GB_PER_S = 1e6
 
-_RANK = re.compile(r"#\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.+)$")
 _OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*(\d{1,12})\s*(\w*)")
-_HEADER = re.compile(r"\bsize\s+count\s+type\b.*\btime\s+algbw\s+busbw\b")
 
 
 def looks_like(text: str) -> bool:
     """Whether some line of `text` is a header or a row of results."""
     lines = lines_of(text)
-    return any(_HEADER.search(line) for line in lines) or any(isinstance(row, Row) for row in read_rows(lines))
+    return any(HEADER.search(line) for line in lines) or any(isinstance(row, Row) for row in read_rows(lines))
 
 
 def read(text: str, where: str, file_name: str = "") -> CollectiveTable:
-    """The results in `text`; `file_name` names the collective where nothing else does.
+    """The results of the one run in `text`; raises BadInputError as `read_runs`, and where there are several runs."""
+    found = read_runs(text, where, file_name)
+    if len(found) > 1:
+        held = ", ".join(f"{table.collective.value} over {table.num_ranks or 'unknown'} ranks" for table in found)
+        raise BadInputError(
+            f"{where}: holds {len(found)} runs ({held}); give each in a file of its own, or all of them to a cluster "
+            "file under collectives"
+        )
+    return found[0]
+
+
+def read_runs(text: str, where: str, file_name: str = "") -> tuple[CollectiveTable, ...]:
+    """The results of every run in `text`; `file_name` names the collective where nothing else does.
 
     Rows that cannot be read, wrong results and what had to be inferred are named in `warnings`. Raises BadInputError
-    where there is no result, or where the columns contradict the collective that is named.
+    where there is no result, where rows of one run are of several collectives, or where the columns contradict the
+    collective that is named.
     """
-    lines = lines_of(text)
+    runs = runs_of(lines_of(text))
+    name = PurePath(file_name).name
+    if len(runs) == 1:
+        return (_table(runs[0], where, name),)
+    whole = [index for index, lines in enumerate(runs, 1) if any(isinstance(row, Row) for row in read_rows(lines))]
+    if not whole:
+        return (_table([line for lines in runs for line in lines], where, name),)
+    tables = [_table(runs[index - 1], f"{where}: run {index}", name) for index in whole]
+    empty = [str(index) for index in range(1, len(runs) + 1) if index not in whole]
+    if empty:
+        said = f"of its {len(runs)} runs, {', '.join(empty)} printed no results"
+        tables[0] = tables[0].model_copy(update={"warnings": (said, *tables[0].warnings)})
+    return tuple(tables)
+
+
+def _table(lines: list[str], where: str, file_name: str) -> CollectiveTable:
     warnings: list[str] = []
     rows = _rows(lines, where, warnings)
-    collective = _collective(lines, rows, where, PurePath(file_name).name, warnings)
-    ranks = {int(found[1][:9]): found for line in lines if (found := _RANK.search(line))}
-    hosts = {found[2] for found in ranks.values()}
+    ranks = _ranks(lines, where)
+    collective = _collective(lines, rows, len(ranks), where, file_name, warnings)
+    hosts = {found[3] for found in ranks.values()}
     return CollectiveTable(
         collective=collective,
         num_ranks=_num_ranks(len(ranks), rows, collective, where, warnings),
-        devices=tuple(dict.fromkeys(found[3].strip() for found in ranks.values())),
+        devices=tuple(dict.fromkeys(found[4].strip() for found in ranks.values())),
         num_nodes=len(hosts) if len(hosts) > 1 else None,
         samples=tuple(_point(row) for row in rows),
         warnings=(*warnings, *_doubts(lines, rows)),
     )
+
+
+def _ranks(lines: list[str], where: str) -> dict[int, re.Match[str]]:
+    """The lines that list the ranks, each once."""
+    ranks: dict[int, re.Match[str]] = {}
+    for line in lines:
+        found = RANK.search(line)
+        if found is None:
+            continue
+        number = int(found[1][:9])
+        other = ranks.setdefault(number, found)
+        if (other[2], other[3]) != (found[2], found[3]):
+            raise BadInputError(
+                f"{where}: lists rank {number} twice (process {other[2]} on {shown(other[3])}, {found[2]} on "
+                f"{shown(found[3])}), so it is of runs that printed at the same time; give the output of one of them"
+            )
+    return ranks
 
 
 def _rows(lines: list[str], where: str, warnings: list[str]) -> list[Row]:
@@ -71,6 +115,11 @@ def _rows(lines: list[str], where: str, warnings: list[str]) -> list[Row]:
             f"{where}: the row of {absurd.size_bytes} bytes holds a time or bandwidth that no device has; see whether "
             "its columns are those of nccl-tests"
         )
+    if not inference.are_of_one(rows):
+        raise BadInputError(
+            f"{where}: its rows are of several collectives or numbers of ranks, by their columns; give each run "
+            "with its header"
+        )
     return rows
 
 
@@ -81,11 +130,17 @@ def _is_sane(row: Row) -> bool:
     )
 
 
-def _collective(lines: list[str], rows: Sequence[Row], where: str, file_name: str, warnings: list[str]) -> Collective:
+def _collective(
+    lines: list[str], rows: Sequence[Row], num_listed: int, where: str, file_name: str, warnings: list[str]
+) -> Collective:
     named, by_file, possible = inference.named_in(lines), inference.named_by_file(file_name), inference.possible(rows)
     if named is not None:
-        if named not in possible and not _is_tiny(rows):
-            warnings.append(f"the output names {named.value}, but its columns are those of {_either(possible)}")
+        # One rank spreads nothing, so that the columns of all collectives are alike.
+        if named not in possible and not _is_tiny(rows) and num_listed != 1:
+            raise BadInputError(
+                f"{where}: the output names {named.value}, but its columns are those of {_either(possible)}; give the "
+                "output of one run"
+            )
         return named
     if by_file in possible:
         if len(possible) > 1:

@@ -1,0 +1,121 @@
+"""Which measured collectives price a cluster: its own, then those that were published of such machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from costmodel.errors import BadInputError
+from costmodel.spec import Collective, CollectiveTable, NodeGroup, Source
+from planner.clusters.nccl_tests import NamedTable, read_tables
+from planner.clusters.presets import FOLDER, preset_data, preset_of_device
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of a cluster, and sentences on what they are worth and which of them count."""
+
+    tables: tuple[CollectiveTable, ...]
+    assumptions: tuple[str, ...]
+
+
+def own_tables(data: Mapping[str, Any], where: str, folder: Path, source: Source, devices_per_node: int) -> Tables:
+    """The tables that a file holds or lists, those of equal groups as one; `devices_per_node` is that of its machines.
+
+    A table that says too little to price anything is left out and named. Raises BadInputError for a faulty one.
+    """
+    stated = data.get("tables") or []
+    if not isinstance(stated, list):
+        raise BadInputError(f"{where}: tables must be a list of measured collectives")
+    named = [
+        NamedTable(place, CollectiveTable.from_data(table, place))
+        for place, table in ((f"{where}: tables.{index}", table) for index, table in enumerate(stated))
+    ]
+    named += read_tables(data.get("collectives"), where, folder, source)
+    alike: dict[_Group, list[CollectiveTable]] = {}
+    for item in named:
+        if not _useless(item.table):
+            table = item.table.placed(devices_per_node)
+            alike.setdefault((*_group(table), table.source), []).append(table)
+    # Of tables of one group the last one counts, and what was measured counts before what was published.
+    tables = tuple(sorted(map(_joined, alike.values()), key=lambda table: table.source is Source.MEASURED))
+    sentences = [sentence for item in named for sentence in _sentences(item)]
+    measured = [table for table in tables if table.source is Source.MEASURED]
+    if measured:
+        sentences.append(f"Measured times of one's own price {_named(measured)}.")
+    return Tables(tables, tuple(dict.fromkeys(sentences)))
+
+
+_Group = tuple[Collective, int | None, int | None, Source]
+
+
+def _group(table: CollectiveTable) -> tuple[Collective, int | None, int | None]:
+    return table.collective, table.num_ranks, table.num_nodes
+
+
+def _sentences(item: NamedTable) -> Iterator[str]:
+    for warning in item.table.warnings:
+        yield f"{item.where}: {warning}."
+    useless = _useless(item.table)
+    if useless:
+        yield f"{item.where}: its times of {item.table.collective.value} price nothing, since {useless}."
+
+
+def _useless(table: CollectiveTable) -> str:
+    """Why a table prices nothing, and what would do; empty where it prices something."""
+    if table.num_ranks is None:
+        return "the number of ranks is not known; keep the list of ranks in the output, or give a CSV with num_ranks"
+    if table.num_ranks == 1:
+        return "one rank has nothing to exchange; measure two or more"
+    if not table.times:
+        return "none has a size and a bandwidth above 0 without a wrong element; measure larger sizes"
+    return ""
+
+
+def _joined(tables: Sequence[CollectiveTable]) -> CollectiveTable:
+    """Runs over equal groups as one table, in which each size has a time of every run."""
+    first, *others = tables
+    if not others:
+        return first
+    return CollectiveTable(
+        collective=first.collective,
+        num_ranks=first.num_ranks,
+        num_nodes=first.num_nodes,
+        source=first.source,
+        devices=tuple(dict.fromkeys(device for table in tables for device in table.devices)),
+        samples=tuple(sample for table in tables for sample in table.samples),
+        warnings=tuple(dict.fromkeys(warning for table in tables for warning in table.warnings)),
+    )
+
+
+def with_published(own: Tables, groups: Sequence[NodeGroup]) -> Tables:
+    """`own` and, for other operations and groups, what was published of equal machines whose links a preset says."""
+    node = groups[0].node
+    is_preset = node.topology is None and len({group.node.device.name for group in groups}) == 1
+    preset = preset_of_device(node.device.name) if is_preset else None
+    listed = preset_data(preset).get("collectives") if preset is not None else None
+    known = {_group(table) for table in own.tables}
+    # What was measured between the machines of the preset says nothing of these.
+    published = tuple(
+        item.table
+        for item in read_tables(listed, f"preset {preset}", FOLDER, Source.ANALYTIC)
+        if item.table.num_nodes == 1 and _group(item.table) not in known
+    )
+    sentences = own.assumptions
+    if own.tables and published:
+        sentences += (f"Published times of {preset} price the collectives not among one's own: {_named(published)}.",)
+    return Tables((*published, *own.tables), sentences)
+
+
+def _named(tables: Sequence[CollectiveTable]) -> str:
+    """`all_reduce over 4, 8 ranks; all_gather over 16 ranks on 2 machines`, and in between."""
+    found: dict[tuple[Collective, int], set[int]] = {}
+    for table in tables:
+        found.setdefault((table.collective, table.num_nodes or 1), set()).add(table.num_ranks or 0)
+    alike: dict[str, list[str]] = {}
+    for (op, num_nodes), ranks in found.items():
+        machines = f" on {num_nodes} machines" if num_nodes > 1 else ""
+        alike.setdefault(f"{', '.join(map(str, sorted(ranks)))} ranks{machines}", []).append(op.value)
+    return "; ".join(f"{', '.join(ops)} over {group}" for group, ops in alike.items())
