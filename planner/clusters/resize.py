@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from costmodel.errors import BadInputError
-from costmodel.spec import ClusterSpec, DeviceKind, LinkKind, NodeGroup, Source, Tier
+from costmodel.spec import ClusterSpec, CollectiveTable, DeviceKind, LinkKind, NodeGroup, Source, Tier
 from costmodel.units import format_rate, format_seconds
 from planner.clusters.links import HOP_S, NIC_EFFICIENCY_FRAC, fitted
 from planner.clusters.nodes import Machines
@@ -34,24 +34,34 @@ def extend_profile_cluster(
     check_num_gpus(num_gpus)
     if num_gpus <= cluster.num_devices:
         nodes = Machines(cluster.nodes, False, ()).filled(num_gpus)
-        part = ClusterSpec(name=cluster.name, nodes=nodes, tiers=fitted(cluster.tiers, nodes, num_gpus))
+        tiers = fitted(cluster.tiers, nodes, num_gpus)
+        tables = _tables_within(cluster, num_gpus)
+        part = ClusterSpec(name=cluster.name, nodes=nodes, tiers=tiers, tables=tables)
         return part, unequal_nodes(part)
     node = cluster.nodes[0].node
     nodes = Machines((NodeGroup(num_nodes=1, node=node),), True, ()).filled(num_gpus)
     what = f"{num_gpus} devices are nodes like the one profiled ({cluster.name}, {node.num_devices} each)"
     if cluster.tiers[-1:] and cluster.tiers[-1].link.is_network:
         *inner, outer = cluster.tiers
+        tables = _tables_within(cluster, num_gpus)
         sentence = f"{what}, joined as the profiled nodes are."
     else:
         # A tier that holds exactly the machine stands for it; there is none in a machine of one device.
         inner, outer = list(cluster.tiers), _default_link(cluster, published)
+        tables = _tables_within(cluster, node.num_devices)
         sentence = (
             f"{what}; the link between nodes is assumed: {outer.link.value} at "
             f"{format_rate(outer.bandwidth_bytes_per_s)} per device, {format_seconds(outer.latency_s)} a hop."
         )
-    tiers = (*inner, outer.model_copy(update={"num_devices": num_gpus}))
-    large = ClusterSpec(name=f"{num_gpus} x {cluster.name}", nodes=nodes, tiers=fitted(tiers, nodes, num_gpus))
+    tiers = fitted((*inner, outer.model_copy(update={"num_devices": num_gpus})), nodes, num_gpus)
+    large = ClusterSpec(name=f"{num_gpus} x {cluster.name}", nodes=nodes, tiers=tiers, tables=tables)
     return large, (sentence, *unequal_nodes(large))
+
+
+def _tables_within(cluster: ClusterSpec, num_gpus: int) -> tuple[CollectiveTable, ...]:
+    """The tables of `cluster` that speak of its machines, or of groups over several of at most `num_gpus` ranks."""
+    placed = (table.placed(cluster.devices_per_node) for table in cluster.tables if table.num_ranks is not None)
+    return tuple(table for table in placed if table.num_nodes == 1 or (table.num_ranks or 0) <= num_gpus)
 
 
 def unequal_nodes(cluster: ClusterSpec) -> tuple[str, ...]:

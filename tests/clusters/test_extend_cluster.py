@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from costmodel.errors import BadInputError
-from costmodel.spec import ClusterSpec, Device, DeviceKind, LinkKind, Precision, Source, Tier
+from costmodel.spec import (
+    ClusterSpec,
+    Collective,
+    CollectivePoint,
+    CollectiveTable,
+    Device,
+    DeviceKind,
+    LinkKind,
+    Precision,
+    Source,
+    Tier,
+)
 from planner.clusters.read import published_cluster
 from planner.clusters.resize import extend_profile_cluster
 
@@ -74,6 +85,27 @@ def test_a_node_that_is_not_full_is_said() -> None:
 def test_a_single_profiled_rank_is_a_node_of_one() -> None:
     cluster, _ = extend_profile_cluster(machine(num_devices=1), 3)
     assert [tier.num_devices for tier in cluster.tiers] == [1, 3]
+
+
+def measured(num_ranks: int, num_nodes: int | None = None) -> CollectiveTable:
+    point = CollectivePoint(bytes=2**20, time_s=1e-3, busbw_bytes_per_s=1e9)
+    return CollectiveTable(collective=Collective.ALL_REDUCE, num_ranks=num_ranks, num_nodes=num_nodes, samples=(point,))
+
+
+def groups(cluster: ClusterSpec) -> list[tuple[int | None, int | None]]:
+    return [(table.num_ranks, table.num_nodes) for table in cluster.tables]
+
+
+def test_measured_collectives_stay_where_they_still_speak() -> None:
+    """Of a machine of four, and of two of them that a measured network joins."""
+    lone = machine(num_devices=4).model_copy(update={"tables": (measured(4), measured(2, 1))})
+    # Four ranks without a list of hosts were one machine, also where only three or two of its devices are asked for.
+    for num_gpus in (2, 3, 4, 16):
+        assert groups(extend_profile_cluster(lone, num_gpus)[0]) == [(4, 1), (2, 1)]
+    pair, _ = extend_profile_cluster(machine(num_devices=4), 8)
+    pair = pair.model_copy(update={"tables": (measured(4), measured(8), measured(2, 2))})
+    assert groups(extend_profile_cluster(pair, 16)[0]) == [(4, 1), (8, 2), (2, 2)]
+    assert groups(extend_profile_cluster(pair, 6)[0]) == [(4, 1), (2, 2)]
 
 
 @pytest.mark.parametrize("num_gpus", [0, -5])
