@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
+import networkx
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from costmodel.collectives.crossings import crossings
 from costmodel.spec import ClusterSpec, LinkKind, Node, NodeGroup, Source, Tier
 from planner.clusters.graph import (
+    Graph,
     cluster_graph,
     crosses_socket,
     groups_of_axis,
@@ -36,12 +40,20 @@ def tier(name: str, num_devices: int, link: LinkKind, units: tuple[int, ...] = (
     )
 
 
-def machines(*sizes: int) -> ClusterSpec:
+def machines(*sizes: int, racks: tuple[int, ...] = ()) -> ClusterSpec:
+    """Machines in a row, joined by NVLink inside, and by InfiniBand within racks and by Ethernet between them."""
     device = load_cluster("h100-sxm", 1).spec.device
     nodes = tuple(NodeGroup(num_nodes=1, node=Node(device=device, num_devices=size)) for size in sizes)
-    units = sizes if len(set(sizes)) > 1 else ()
-    inside, between = tier("node", max(sizes), LinkKind.NVLINK, units), tier("network", 1024, LinkKind.INFINIBAND)
-    return ClusterSpec(name="machines", nodes=nodes, tiers=(inside, between))
+    tiers = [tier("node", max(sizes), LinkKind.NVLINK, _unequal(sizes))]
+    if racks and max(racks) > max(sizes):
+        tiers.append(tier("rack", max(racks), LinkKind.INFINIBAND, _unequal(racks)))
+    return ClusterSpec(name="machines", nodes=nodes, tiers=(*tiers, tier("network", 1024, LinkKind.ETHERNET)))
+
+
+def _unequal(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """`sizes` as a tier states them: nothing where only the last is smaller."""
+    *others, last = sizes
+    return () if len({*others, max(sizes)}) == 1 and last <= max(sizes) else sizes
 
 
 def with_topology(tmp_path: Path, name: str, device: str) -> ClusterSpec:
@@ -92,34 +104,64 @@ def test_bridged_pairs_are_islands(tmp_path: Path) -> None:
     assert islands(graph) == ((0, 1), (2, 3))
 
 
+@st.composite
+def clusters_and_degrees(draw: st.DrawFn) -> tuple[ClusterSpec, tuple[int, int, int]]:
+    """Ranks of three axes on machines of any sizes, which stand in racks of any sizes or in none."""
+    degrees = draw(st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4)))
+    total = math.prod(degrees)
+    ends = draw(st.sets(st.integers(1, total), max_size=6)) | {total}
+    racks = draw(st.sets(st.sampled_from(sorted(ends)))) | {total}
+    return machines(*_sizes(ends), racks=_sizes(racks)), degrees
+
+
+def _sizes(ends: set[int]) -> tuple[int, ...]:
+    return tuple(end - start for start, end in pairwise([0, *sorted(ends)]))
+
+
 @settings(max_examples=60, deadline=None)
-@given(
-    sizes=st.lists(st.integers(1, 6), min_size=1, max_size=5),
-    degrees=st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4)),
-)
+@given(clusters_and_degrees())
 # Groups of three ranks, two apart, fill two machines of three, but lie on them as 2 + 1 and as 1 + 2.
-@example(sizes=[3, 3], degrees=(1, 2, 3))
-def test_the_arithmetic_counts_the_hops_of_the_graph(sizes: list[int], degrees: tuple[int, int, int]) -> None:
-    total = degrees[0] * degrees[1] * degrees[2]
-    if sum(sizes) != total:
-        sizes = [*sizes[:-1], sizes[-1] + total - sum(sizes)]
-    if min(sizes) < 1 or max(sizes) > 1023:
-        return
-    spec = machines(*sizes)
+@example((machines(3, 3), (1, 2, 3)))
+@example((machines(4, 4, 4, 4, racks=(8, 8)), (2, 4, 2)))
+# Of one group three members share a rack, and two another.
+@example((machines(1, 1, 1, 1, 1, racks=(3, 2)), (5, 1, 1)))
+def test_the_arithmetic_counts_what_the_graph_shows(given_: tuple[ClusterSpec, tuple[int, int, int]]) -> None:
+    spec, degrees = given_
     graph, stride = cluster_graph(spec), 1
     for axis, degree in enumerate(degrees):
         if degree > 1:
-            by_graph = {frozenset(_named(ring_meets(graph, group)).items()) for group in groups_of_axis(degrees, axis)}
+            by_graph = {frozenset(_crossed(graph, spec, group)) for group in groups_of_axis(degrees, axis)}
             by_arithmetic = {
-                frozenset((crossing.tier.name, crossing.num_hops) for crossing in kind)
+                frozenset((found.tier.name, found.num_hops, found.num_links, found.num_members) for found in kind)
                 for kind in crossings(spec, degree, stride)
             }
             assert by_graph == by_arithmetic
         stride *= degree
 
 
-def _named(met: Counter[Tier]) -> dict[str, float]:
-    return {found.name: float(hops) for found, hops in met.items()}
+def _crossed(graph: Graph, spec: ClusterSpec, group: tuple[int, ...]) -> Iterator[tuple[str, int, int, int]]:
+    """(tier, hops, links side by side, members in a unit) of a ring through `group`, each counted on the graph."""
+    hops = [(one, other, tiers_between(graph, one, other)[-1]) for one, other in pairwise(group)]
+    for tier, num_hops in ring_meets(graph, group).items():
+        ends = [{one, other} for one, other, met in hops if met == tier]
+        inner, outer = _members_of_units(graph, spec, group, tier)
+        links = min(len(unit) for unit in inner if any(unit & end for end in ends))
+        members = min(len(unit) for unit in outer if any(end <= unit for end in ends))
+        yield tier.name, num_hops, links, members
+
+
+def _members_of_units(
+    graph: Graph, spec: ClusterSpec, group: tuple[int, ...], tier: Tier
+) -> tuple[list[set[int]], list[set[int]]]:
+    """Members of `group` that reach one another over the tiers inside of `tier`, and over these and `tier` itself."""
+    index = spec.tiers.index(tier)
+    found = []
+    for tiers in (spec.tiers[:index], spec.tiers[: index + 1]):
+        view = networkx.subgraph_view(graph, filter_edge=lambda a, b, tiers=tiers: graph.edges[a, b]["tier"] in tiers)
+        units = networkx.connected_components(view)
+        found.append([{rank for kind, _, rank in unit if kind == "device" and rank in group} for unit in units])
+    inner, outer = found
+    return inner, outer
 
 
 @pytest.mark.parametrize("name", ["h100-sxm", "l40s"])
