@@ -26,7 +26,7 @@ class ClusterJoins:
     cluster: ClusterSpec
     islands: tuple[Islands, ...]
     sockets: tuple[tuple[range, Sockets], ...]
-    """By rows of machines; only of those whose topology was read."""
+    """By rows of machines; only of those of several GPUs whose topology was read."""
     rings: tuple[Ring, ...]
 
 
@@ -46,7 +46,7 @@ def joins_of_cluster(cluster: ClusterSpec, axes: Sequence[Axis]) -> ClusterJoins
     end = 0
     for group in cluster.nodes:
         start, end = end, end + group.num_nodes
-        if group.node.topology is not None:
+        if group.node.topology is not None and group.node.num_devices > 1:
             sockets.append((range(start, end), sockets_of_topology(group.node.topology)))
     rings = rings_of_cluster(cluster, axes) if axes else ()
     return ClusterJoins(cluster, islands_of_cluster(cluster), tuple(sockets), rings)
@@ -138,12 +138,17 @@ def _sockets_sentence(found: Sockets) -> str:
     if found.across:
         pairs = _listed((f"{one} and {other}" for one, other in found.across), len(found.across))
         apart.append(f"data crosses a socket (SYS) between {pairs}")
-    sentence = "; ".join(apart) or "between no two GPUs does data cross a socket"
+    if not apart:
+        apart.append("between no two GPUs does data cross a socket")
+    if found.unknown:
+        pairs = _listed((f"{one} and {other}" for one, other in found.unknown), len(found.unknown))
+        apart.append(f"what joins {pairs} is not said")
+    sentence = "; ".join(apart)
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _sockets_object(found: Sockets) -> dict[str, Any]:
-    return {"groups": [list(group) for group in found.groups], "across": [list(pair) for pair in found.across]}
+    return {name: [list(gpus) for gpus in getattr(found, name)] for name in ("groups", "across", "unknown")}
 
 
 def _gpus(names: Sequence[str]) -> str:

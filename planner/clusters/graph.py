@@ -123,11 +123,6 @@ def islands(graph: Graph) -> tuple[tuple[int, ...], ...]:
     return joined(graph, _is_direct)
 
 
-def sockets(graph: Graph) -> tuple[tuple[int, ...], ...]:
-    """Ranks of one machine whose topology was read, by what they reach without crossing its sockets."""
-    return joined(graph, lambda edge: "pair" in edge and edge["pair"].kind is not PathKind.SYS)
-
-
 def crosses_socket(graph: Graph, one: int, other: int) -> bool | None:
     """Whether data between two ranks of one machine crosses its sockets; None where its topology was not read."""
     pair = pair_between(graph, one, other)

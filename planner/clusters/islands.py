@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations, groupby
 
-from costmodel.spec import ClusterSpec, NodeTopology
+from costmodel.spec import ClusterSpec, NodeTopology, PathKind
 from planner.clusters.parts import parts
 
 
@@ -31,6 +31,8 @@ class Sockets:
     groups: tuple[tuple[str, ...], ...]
     across: tuple[tuple[str, str], ...]
     """Pairs that cross a socket although others of their group join them without, as NVLink bridges may."""
+    unknown: tuple[tuple[str, str], ...]
+    """Pairs of which the output says nothing; they keep no GPUs apart."""
 
 
 def islands_of_cluster(cluster: ClusterSpec) -> tuple[Islands, ...]:
@@ -65,13 +67,16 @@ def islands_of_topology(topology: NodeTopology) -> tuple[tuple[str, ...], ...]:
 
 def sockets_of_topology(topology: NodeTopology) -> Sockets:
     """Between which GPUs data crosses a socket."""
-    from planner.clusters.graph import crosses_socket, sockets, topology_graph
+    from planner.clusters.graph import crosses_socket, joined, topology_graph
 
-    graph = topology_graph(topology)
-    groups = sockets(graph)
-    across = [pair for group in groups for pair in combinations(group, 2) if crosses_socket(graph, *pair)]
-    gpus = topology.gpus
+    graph, gpus = topology_graph(topology), topology.gpus
+    crosses = {pair: crosses_socket(graph, *pair) for pair in combinations(range(len(gpus)), 2)}
+    unknown = [pair for pair, crossed in crosses.items() if crossed is None]
+    graph.add_edges_from((("device", 0, one), ("device", 0, other)) for one, other in unknown)
+    groups = joined(graph, lambda edge: "pair" not in edge or edge["pair"].kind is not PathKind.SYS)
+    across = [pair for group in groups for pair in combinations(group, 2) if crosses[pair]]
     return Sockets(
         tuple(tuple(gpus[place] for place in group) for group in groups),
         tuple((gpus[one], gpus[other]) for one, other in across),
+        tuple((gpus[one], gpus[other]) for one, other in unknown),
     )

@@ -100,7 +100,7 @@ def _rings(
             first_of.setdefault(met, group[0])
             counts[met] += 1
         kinds = tuple(
-            Alike(number, first_of[met], tuple((links[link], hops) for link, hops in met))
+            Alike(number, first_of[met], tuple((links[link], count) for link, count in met))
             for met, number in counts.most_common()
         )
         crossed = {link for met in counts for link, _ in met}

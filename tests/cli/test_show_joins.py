@@ -52,8 +52,25 @@ def test_sockets_of_a_machine_and_of_a_cluster_of_such(planner, machine: str, tm
             "num_machines": 2,
             "groups": [["GPU0", "GPU1", "GPU2", "GPU3"], ["GPU4", "GPU5", "GPU6", "GPU7"]],
             "across": [],
+            "unknown": [],
         }
     ]
+
+
+def test_bridges_over_sockets_leave_pairs_that_are_named(planner, tmp_path: Path) -> None:
+    rows = ["\tGPU0\tGPU1\tGPU2\tGPU3", "GPU0\t X \tPIX\tNV4\tSYS", "GPU1\tPIX\t X \tSYS\tNV4"]
+    rows += ["GPU2\tNV4\tSYS\t X \tPIX", "GPU3\tSYS\tNV4\tPIX\t X "]
+    (tmp_path / "bridges.txt").write_text("\n".join(rows) + "\n")
+    text = text_of(planner("show", "bridges.txt"))
+    assert "NVLink or xGMI islands: GPU0,2; GPU1,3." in text
+    assert "Data crosses a socket (SYS) between GPU0 and GPU3; GPU1 and GPU2." in text
+
+
+def test_pairs_that_an_output_leaves_out_are_not_said_to_cross(planner, tmp_path: Path) -> None:
+    """Only the row of GPU0 is there, so nothing is known of GPU1 and GPU2."""
+    (tmp_path / "cut.txt").write_text("\tGPU0\tGPU1\tGPU2\nGPU0\t X \tSYS\tSYS\n")
+    text = text_of(planner("show", "cut.txt"))
+    assert "GPU0 and GPU1-2 are on different sockets (SYS); what joins GPU1 and GPU2 is not said." in text
 
 
 def test_rings_of_a_layout_on_as_many_gpus_as_it_needs(planner) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from costmodel.spec import ClusterSpec, Device, LinkKind, Node, NodeGroup, NodeTopology, Pair, PathKind, Source, Tier
 from planner.clusters.graph import cluster_graph, islands
-from planner.clusters.islands import Islands, islands_of_cluster, islands_of_topology, sockets_of_topology
+from planner.clusters.islands import Islands, Sockets, islands_of_cluster, islands_of_topology, sockets_of_topology
 from planner.clusters.read import load_cluster
 from planner.clusters.topology import parse_topology
 
@@ -95,3 +95,6 @@ def test_bridges_over_sockets_leave_pairs_that_cross() -> None:
     found = sockets_of_topology(topology)
     assert found.groups == (topology.gpus,)
     assert found.across == (("GPU0", "GPU3"), ("GPU1", "GPU2"))
+    # Without the pairs that cross, nothing is known of them, and no GPUs are said to be apart.
+    cut = topology.model_copy(update={"pairs": pairs[:4]})
+    assert sockets_of_topology(cut) == Sockets((topology.gpus,), (), found.across)
