@@ -16,6 +16,9 @@ from costmodel.spec.link import Tier
 from costmodel.spec.node import Node, NodeGroup
 from costmodel.spec.shown import shown
 
+MAX_CLUSTER_DEVICES = 1_000_000
+"""Ten times the largest cluster; what is larger was mistyped, and would take long to say so."""
+
 
 class ClusterSpec(Document):
     """Ranks fill the machines in order; the tiers nest, the innermost first."""
@@ -41,6 +44,8 @@ class ClusterSpec(Document):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.num_devices > MAX_CLUSTER_DEVICES:
+            raise ValueError(f"machines hold {self.num_devices:,} devices in all, more than {MAX_CLUSTER_DEVICES:,}")
         if not self.tiers and self.num_devices > 1:
             raise ValueError(f"tiers are missing: nothing says how the {self.num_devices} devices are joined")
         sizes = [tier.num_devices for tier in self.tiers]
@@ -51,6 +56,7 @@ class ClusterSpec(Document):
         twice = next((name for name, count in Counter(tier.name for tier in self.tiers).items() if count > 1), None)
         if twice is not None:
             raise ValueError(f"two tiers are called {shown(twice)}; give each a name of its own")
+        machine_ends = set(accumulate(self.node_sizes, initial=0))
         outer_ends = {0, self.num_devices}
         for tier in reversed(self.tiers):
             ends = set(accumulate(tier.sizes(self.num_devices), initial=0))
@@ -58,8 +64,10 @@ class ClusterSpec(Document):
                 raise ValueError(
                     f"unit_sizes of tier {tier.name} add up to {max(ends)} devices, but there are {self.num_devices}"
                 )
-            if not outer_ends <= ends and any(other.unit_sizes for other in self.tiers):
+            if not outer_ends <= ends:
                 raise ValueError(f"units of tier {tier.name} lie across those of the next outer tier")
+            if not (machine_ends <= ends or ends <= machine_ends):
+                _check_unit_by_unit(tier, self.num_devices, machine_ends)
             outer_ends = ends
         slowest(self.devices)
         return self
@@ -103,3 +111,17 @@ class ClusterSpec(Document):
     def with_tiers(self, *tiers: Tier) -> Self:
         """The same machines joined by other links."""
         return type(self)(name=self.name, nodes=self.nodes, tiers=tiers, tables=self.tables)
+
+
+def _check_unit_by_unit(tier: Tier, num_devices: int, machine_ends: set[int]) -> None:
+    """Raise ValueError unless each unit lies in one machine or consists of whole ones."""
+    first = 0
+    for size in tier.sizes(num_devices):
+        last = first + size
+        is_whole = first in machine_ends and last in machine_ends
+        if not is_whole and any(end in machine_ends for end in range(first + 1, last)):
+            raise ValueError(
+                f"tier {tier.name} joins devices {first + 1} to {last}, which are neither of one machine nor whole "
+                "machines"
+            )
+        first = last

@@ -47,6 +47,8 @@ class Node(Spec):
     num_devices: int = Field(gt=0)
     topology: NodeTopology | None = None
     """What the driver's tool says of its links, where it was asked."""
+    peer_access: bool | None = None
+    """Whether GPUs reach one another over PCIe without host memory between; None where nobody said."""
     nics: Nics | None = None
     host_memory_bytes: int | None = Field(default=None, gt=0)
     num_cores: int | None = Field(default=None, gt=0)

@@ -86,6 +86,17 @@ class NodeTopology(Document):
             seen.add(frozenset(item.pair))
         return self
 
+    def first(self, num_gpus: int) -> Self:
+        """The machine with its first GPUs alone, and all adapters."""
+        kept = {*self.gpus[:num_gpus], *self.nics}
+        return self.model_copy(
+            update={
+                "gpus": self.gpus[:num_gpus],
+                "pairs": tuple(item for item in self.pairs if set(item.pair) <= kept),
+                "numa_of_gpu": {gpu: numa for gpu, numa in self.numa_of_gpu.items() if gpu in kept},
+            }
+        )
+
     def between(self, first: str, second: str) -> Pair | None:
         """What joins two devices; None where the tool does not say."""
         wanted = {first, second}

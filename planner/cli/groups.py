@@ -6,8 +6,8 @@ import math
 import re
 
 from costmodel.errors import BadInputError
+from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
 from costmodel.spec.shown import shown
-from planner.clusters.quantities import MAX_GPUS
 from planner.clusters.rings import Axis
 
 ENTRY = re.compile(r"\s*([A-Za-z]\w*)\s*=\s*([0-9]{1,7})\s*", re.ASCII)
@@ -30,6 +30,6 @@ def read_groups(text: str) -> tuple[Axis, ...]:
             raise BadInputError(f"--groups names {axis.name} twice; an axis has one degree")
         axes.append(axis)
     num_ranks = math.prod(axis.degree for axis in axes)
-    if num_ranks > MAX_GPUS:
-        raise BadInputError(f"--groups makes {num_ranks} ranks, but must make at most {MAX_GPUS}")
+    if num_ranks > MAX_CLUSTER_DEVICES:
+        raise BadInputError(f"--groups makes {num_ranks} ranks, but must make at most {MAX_CLUSTER_DEVICES}")
     return tuple(axes)

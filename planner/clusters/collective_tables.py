@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from costmodel.errors import BadInputError
-from costmodel.spec import Collective, CollectiveTable, NodeGroup, Source
+from costmodel.spec import Collective, CollectiveTable, Source
 from planner.clusters.nccl_tests import NamedTable, read_tables
+from planner.clusters.nodes import Machines
 from planner.clusters.presets import FOLDER, preset_data, preset_of_device
 
 
@@ -90,18 +91,19 @@ def _joined(tables: Sequence[CollectiveTable]) -> CollectiveTable:
     )
 
 
-def with_published(own: Tables, groups: Sequence[NodeGroup]) -> Tables:
+def with_published(own: Tables, machines: Machines, *, own_network: bool) -> Tables:
     """`own` and, for other operations and groups, what was published of equal machines whose links a preset says."""
-    node = groups[0].node
-    is_preset = node.topology is None and len({group.node.device.name for group in groups}) == 1
-    preset = preset_of_device(node.device.name) if is_preset else None
+    node = machines.groups[0].node
+    is_preset = node.topology is None and len({group.node.device.name for group in machines.groups}) == 1
+    preset = machines.preset or (preset_of_device(node.device.name) if is_preset else None)
     listed = preset_data(preset).get("collectives") if preset is not None else None
     known = {_group(table) for table in own.tables}
-    # What was measured between the machines of the preset says nothing of these.
+    # What was measured between the machines of a preset says nothing of others.
+    is_joined_alike = machines.preset is not None and not own_network
     published = tuple(
         item.table
         for item in read_tables(listed, f"preset {preset}", FOLDER, Source.ANALYTIC)
-        if item.table.num_nodes == 1 and _group(item.table) not in known
+        if (item.table.num_nodes == 1 or is_joined_alike) and _group(item.table) not in known
     )
     sentences = own.assumptions
     if own.tables and published:

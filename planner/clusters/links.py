@@ -12,7 +12,8 @@ from costmodel.errors import BadInputError
 from costmodel.spec import LinkKind, Nics, Node, NodeGroup, Source, Tier
 from costmodel.spec.link import ADAPTER_LINKS
 from costmodel.spec.shown import shown
-from planner.clusters.node_links import levels_of_topology
+from planner.clusters.node_links import levels_of_topology, with_peer_access
+from planner.clusters.nodes import Machines
 from planner.clusters.presets import preset_data, preset_of_device, usual_size
 
 NIC_EFFICIENCY_FRAC = 0.8
@@ -65,14 +66,14 @@ def fitted(tiers: Sequence[Tier], groups: Sequence[NodeGroup], num_devices: int)
     """`tiers` around `num_devices` devices: units cut at the ends of unequal machines, outer tiers that join nothing
     left out."""
     sizes = [group.node.num_devices for group in groups for _ in range(group.num_nodes)]
-    unequal = len(set(sizes[:-1])) > 1 or sizes[-1] > sizes[0]
+    differ = len(set(sizes[:-1])) > 1 or sizes[-1] > sizes[0]
     found: list[Tier] = []
     for tier in tiers:
         changes: dict[str, Any] = {"num_devices": min(tier.num_devices, num_devices)}
         if tier.unit_sizes:
             units = _first(tier.unit_sizes, num_devices)
             changes = {"num_devices": max(units), "unit_sizes": units if len(set(units)) > 1 else ()}
-        elif unequal and tier.num_devices <= max(sizes):
+        elif tier.num_devices <= max(sizes) and (differ or sizes[0] % tier.num_devices):
             units = tuple(part for size in sizes for part in tier.sizes(size))
             changes = {"num_devices": max(units), "unit_sizes": units}
         if not found or changes["num_devices"] > found[-1].num_devices:
@@ -99,7 +100,7 @@ def _first(units: Sequence[int], num_devices: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def derived_tiers(data: Mapping[str, Any], groups: Sequence[NodeGroup], num_devices: int, where: str) -> Links:
+def derived_tiers(data: Mapping[str, Any], machines: Machines, num_devices: int, where: str) -> Links:
     """The tiers of machines whose file states none.
 
     Inside a machine they come from its topology, else from the preset of its device. Between machines they come from
@@ -108,8 +109,9 @@ def derived_tiers(data: Mapping[str, Any], groups: Sequence[NodeGroup], num_devi
     stated = {name: _stated(data[name], name, where) for name in BETWEEN_MACHINES if data.get(name) is not None}
     if num_devices == 1:
         return Links(())
+    groups = machines.groups
     sentences: list[str] = []
-    inner = _inner(groups, where, sentences)
+    inner = _inner(machines, where, sentences)
     tiers = [*fitted(inner, groups, num_devices)]
     if not tiers or tiers[-1].num_devices < num_devices:
         sites = [
@@ -131,30 +133,69 @@ def derived_tiers(data: Mapping[str, Any], groups: Sequence[NodeGroup], num_devi
     return Links(fitted(tiers, groups, num_devices), tuple(sentences))
 
 
-def _inner(groups: Sequence[NodeGroup], where: str, sentences: list[str]) -> list[Tier]:
+def _inner(machines: Machines, where: str, sentences: list[str]) -> list[Tier]:
     """Tiers inside the machines; where these differ, every level is as slow as the slowest machine's."""
-    per_kind: list[tuple[Node, tuple[Tier, ...]]] = []
-    for group in groups:
-        if group.node.topology is not None:
-            levels = levels_of_topology(group.node.topology, group.node.device, where)
+    per_machine: list[tuple[Tier, ...]] = []
+    for node in machines.whole:
+        if node.topology is not None:
+            levels = levels_of_topology(node.topology, node.device, where, peer_access=node.peer_access)
             sentences += [sentence for sentence in levels.assumptions if sentence not in sentences]
-            per_kind.append((group.node, levels.tiers))
-        elif group.node.num_devices > 1:
-            # The last machine may hold fewer: its devices reach one another as those of the others do.
-            alike = [other.node for other in groups if other.node.device == group.node.device]
-            largest = max(alike, key=lambda node: node.num_devices)
-            per_kind.append((largest, _of_preset(largest, where)[0]))
-    kinds = [tiers for _, tiers in per_kind if tiers]
+            per_machine.append(levels.tiers)
+        elif node.num_devices > 1:
+            # A smaller machine is taken for a part of the largest: its devices reach one another as those do.
+            alike = [other for other in machines.whole if other.device == node.device]
+            largest = max(alike, key=lambda other: other.num_devices)
+            tiers = _of_preset(largest, where)[0]
+            per_machine.append(tuple(_with_stated_access(tier, node, where) for tier in tiers))
+        else:
+            per_machine.append(())
+    kinds = [tiers for tiers in per_machine if tiers]
     if not kinds:
         return []
     if len({tuple((tier.link, tier.bandwidth_bytes_per_s, tier.latency_s) for tier in tiers) for tiers in kinds}) == 1:
-        return [*max(kinds, key=lambda tiers: tiers[-1].num_devices)]
+        return [
+            _laid_out([tiers[level] if tiers else None for tiers in per_machine], machines)
+            for level in range(len(kinds[0]))
+        ]
     slowest = min((tiers[-1] for tiers in kinds), key=lambda tier: tier.bandwidth_bytes_per_s)
     sentences.append(
         f"Machines differ inside; groups within one are priced at the slowest of their links ({slowest.link.value})."
     )
-    size = max(node.num_devices for node, _ in per_kind)
+    size = max(group.node.num_devices for group in machines.groups)
     return [slowest.model_copy(update={"name": "node", "num_devices": size, "unit_sizes": (), "is_mesh": False})]
+
+
+def _with_stated_access(tier: Tier, node: Node, where: str) -> Tier:
+    if node.peer_access is None or tier.link is not LinkKind.PCIE:
+        return tier
+    return with_peer_access(tier, node.device, node.peer_access, where)
+
+
+def _laid_out(tiers: Sequence[Tier | None], machines: Machines) -> Tier:
+    """One level of all machines, of which each group has its tier, or None where it is a single device."""
+    widest = max((tier for tier in tiers if tier is not None), key=lambda tier: tier.num_devices)
+    if widest.num_devices > max(node.num_devices for node in machines.whole):
+        units = _of_whole_machines(machines.groups, widest.num_devices)
+    else:
+        units = [
+            size
+            for tier, group, node in zip(tiers, machines.groups, machines.whole, strict=True)
+            for size in _first(tier.sizes(node.num_devices) if tier else (1,), group.node.num_devices) * group.num_nodes
+        ]
+    tier = _resized(widest, max(units), unit_sizes=())
+    return tier if tier.sizes(sum(units)) == tuple(units) else tier.model_copy(update={"unit_sizes": tuple(units)})
+
+
+def _of_whole_machines(groups: Sequence[NodeGroup], most: int) -> list[int]:
+    """Devices of units that hold as many whole machines of one site as fit."""
+    units: list[int] = []
+    for _, row in groupby(groups, lambda group: group.node.site):
+        units.append(0)
+        for size in (group.node.num_devices for group in row for _ in range(group.num_nodes)):
+            if units[-1] and units[-1] + size > most:
+                units.append(0)
+            units[-1] += size
+    return units
 
 
 def _of_preset(node: Node, where: str) -> tuple[tuple[Tier, ...], Tier | None]:

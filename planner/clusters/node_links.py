@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from costmodel.collectives.nccl_protocols import NVLINK_HOP_S, PCIE_HOP_S
 from costmodel.errors import BadInputError
@@ -47,15 +48,21 @@ class Levels:
     assumptions: tuple[str, ...]
 
 
-def levels_of_topology(topology: NodeTopology, device: Device, where: str) -> Levels:
-    """The tiers of a machine of such GPUs.
+def levels_of_topology(
+    topology: NodeTopology, device: Device, where: str, *, peer_access: bool | None = None
+) -> Levels:
+    """The tiers of a machine of such GPUs, which have peer access over PCIe or not where somebody said so.
 
     Raises BadInputError where a pair of GPUs is missing, or where the rate of a link is needed that nobody stated.
     """
     gpus = topology.gpus
     pairs = [pair for pair in topology.pairs if set(pair.pair) <= set(gpus)]
-    if len(pairs) < len(gpus) * (len(gpus) - 1) // 2:
-        raise BadInputError(f"{where}: its topology does not say what joins every pair of GPUs; give the whole output")
+    known = {frozenset(pair.pair) for pair in pairs}
+    missing = next((pair for pair in combinations(gpus, 2) if frozenset(pair) not in known), None)
+    if missing is not None:
+        raise BadInputError(
+            f"{where}: its topology does not say what joins {' and '.join(missing)}; give a whole output, or tiers"
+        )
     if len(gpus) == 1:
         return Levels((), ())
     # Imported only here: it takes longer than reading a cluster without a topology.
@@ -79,7 +86,7 @@ def levels_of_topology(topology: NodeTopology, device: Device, where: str) -> Le
             )
             continue
         sizes = tuple(len(unit) for unit in units)
-        tiers.append(_tier(name if len(units) > 1 else "node", sizes, new, device, where))
+        tiers.append(_tier(name if len(units) > 1 else "node", sizes, new, device, where, peer_access))
         if tiers[-1].is_mesh and min(pair.num_links for pair in new) == MAX_LINKS_OF_PAIR:
             sentences.append(
                 f"GPUs with NV{MAX_LINKS_OF_PAIR} to several peers are taken to be joined without a switch, as four "
@@ -96,7 +103,33 @@ def _are_rows(units: Sequence[Sequence[str]], gpus: Sequence[str]) -> bool:
     return [gpu for unit in units for gpu in unit] == list(gpus)
 
 
-def _tier(name: str, sizes: tuple[int, ...], pairs: Sequence[Pair], device: Device, where: str) -> Tier:
+def with_peer_access(tier: Tier, device: Device, peer_access: bool, where: str) -> Tier:
+    """`tier`, which joins devices over PCIe, at the rate with or without peer access."""
+    share_frac = PCIE_SHARE_FRAC[PathKind.PIX if peer_access else PathKind.SYS]
+    why = "peer_access is true" if peer_access else "peer_access is false, data passes host memory"
+    changes = {
+        "bandwidth_bytes_per_s": share_frac * _slot_bytes_per_s(device, where),
+        "latency_s": PCIE_HOP_S,
+        "source": Source.ASSUMED,
+        "note": f"{why}: {share_frac} of the slot's rate; hop of NCCL tuning.cc, ring, Simple",
+    }
+    return tier.model_copy(update=changes)
+
+
+def _slot_bytes_per_s(device: Device, where: str) -> float:
+    if device.pcie_bytes_per_s is None:
+        raise BadInputError(f"{where}: pcie_bytes_per_s of {device.name} is not known; give it with the device")
+    return device.pcie_bytes_per_s
+
+
+def _tier(
+    name: str,
+    sizes: tuple[int, ...],
+    pairs: Sequence[Pair],
+    device: Device,
+    where: str,
+    peer_access: bool | None,
+) -> Tier:
     unequal = {"unit_sizes": sizes} if len(set(sizes)) > 1 else {}
     if pairs[0].kind.is_direct:
         per_link = device.peer_link_bytes_per_s
@@ -117,20 +150,21 @@ def _tier(name: str, sizes: tuple[int, ...], pairs: Sequence[Pair], device: Devi
             source=Source.ANALYTIC,
             note=f"{num_links} links a GPU by its topology; hop of NCCL tuning.cc, ring, Simple",
         )
-    if device.pcie_bytes_per_s is None:
-        raise BadInputError(f"{where}: pcie_bytes_per_s of {device.name} is not known; give it with the device")
     slowest = max((pair.kind for pair in pairs), key=list(PathKind).index)
     share_frac = PCIE_SHARE_FRAC[slowest]
-    return Tier(
+    tier = Tier(
         name=name,
         num_devices=max(sizes),
         **unequal,
         link=LinkKind.PCIE,
-        bandwidth_bytes_per_s=share_frac * device.pcie_bytes_per_s,
+        bandwidth_bytes_per_s=share_frac * _slot_bytes_per_s(device, where),
         latency_s=PCIE_HOP_S,
         source=Source.ASSUMED,
         note=f"{slowest.value} by its topology: {share_frac} of the slot's rate; hop of NCCL tuning.cc, ring, Simple",
     )
+    if peer_access is None or slowest is PathKind.SYS:
+        return tier
+    return with_peer_access(tier, device, peer_access, where)
 
 
 def _links_of_gpu(pairs: Sequence[Pair]) -> tuple[int, bool]:

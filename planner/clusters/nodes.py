@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from costmodel.errors import BadInputError
-from costmodel.spec import Device, Node, NodeGroup, NodeTopology
+from costmodel.spec import Device, Node, NodeGroup, NodeTopology, PathKind, Source, Tier
+from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
 from costmodel.spec.faults import offer
 from costmodel.spec.shown import shown
 from planner.clusters.devices import read_device
-from planner.clusters.presets import preset_of_device, usual_size
+from planner.clusters.presets import machine_names, preset_data, preset_named, preset_of_device, usual_size
 from planner.clusters.topology import read_topology
 
 GROUP_KEYS = {"num_nodes", *Node.model_fields}
@@ -21,110 +22,170 @@ SHORT_KEYS = GROUP_KEYS - {"name", "num_devices"}
 """What stands at the top of a file whose machines are all equal, beside num_devices (of all) and devices_per_node."""
 
 
+VENDORS = {PathKind.NVLINK: ("NVIDIA", "Tesla"), PathKind.XGMI: ("AMD",)}
+"""How names of devices begin whose makers have links of a kind."""
+
+
 @dataclass(frozen=True)
 class Machines:
     """Groups of equal machines in the order of the ranks."""
 
     groups: tuple[NodeGroup, ...]
-    is_open: bool
+    whole: tuple[Node, ...]
+    """Of every group, the machine that it holds, or of which it holds the first devices."""
+    is_open: bool = False
     """Whether the last group may be as large as it needs to."""
-    assumptions: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
+    preset: str | None = None
+    """The preset of a machine that all are as it states them, so that what was measured between those holds."""
 
-    def filled(self, num_devices: int) -> tuple[NodeGroup, ...]:
-        """Groups with `num_devices` devices: the first ones, the last group grown where it may, the last machine cut.
+    @classmethod
+    def of(cls, groups: tuple[NodeGroup, ...], *, is_open: bool = False) -> Self:
+        """Groups of whole machines."""
+        return cls(groups, tuple(group.node for group in groups), is_open)
+
+    @property
+    def num_devices(self) -> int:
+        """Of all groups, the last one as it stands."""
+        return sum(group.num_devices for group in self.groups)
+
+    def filled(self, num_devices: int) -> Self:
+        """`num_devices` devices: the first ones, the last group grown where it may, the last machine cut.
 
         Raises ValueError where there are fewer.
         """
-        left, found = num_devices, []
-        for index, group in enumerate(self.groups):
+        left = num_devices
+        groups: list[NodeGroup] = []
+        whole: list[Node] = []
+        for index, (group, machine) in enumerate(zip(self.groups, self.whole, strict=True)):
             size = group.node.num_devices
-            is_last = index == len(self.groups) - 1
-            count = left // size if is_last and self.is_open else min(group.num_nodes, left // size)
+            may_grow = self.is_open and index == len(self.groups) - 1
+            count = left // size if may_grow else min(group.num_nodes, left // size)
             if count:
-                found.append(NodeGroup(num_nodes=count, node=group.node))
+                groups.append(NodeGroup(num_nodes=count, node=group.node))
+                whole.append(machine)
             left -= count * size
-            more = count < group.num_nodes or (is_last and self.is_open)
-            if 0 < left < size and more:
-                found.append(NodeGroup(num_nodes=1, node=_cut(group.node, left)))
+            if 0 < left < size and (may_grow or count < group.num_nodes):
+                groups.append(NodeGroup(num_nodes=1, node=_cut(group.node, left)))
+                whole.append(machine)
                 left = 0
             if left == 0:
-                return tuple(found)
+                return replace(self, groups=tuple(groups), whole=tuple(whole), is_open=False)
         raise ValueError(f"there are {num_devices - left} devices, not {num_devices}")
 
 
 def _cut(node: Node, num_devices: int) -> Node:
-    """The first devices of a machine; what its tool says of all of them no longer holds."""
-    return node.model_copy(update={"num_devices": num_devices, "topology": None})
+    """A machine with its first devices alone."""
+    topology = node.topology.first(num_devices) if node.topology is not None else None
+    return node.model_copy(update={"num_devices": num_devices, "topology": topology})
 
 
-def read_machines(data: Mapping[str, Any], default_size: int | None, where: str, folder: Path) -> Machines:
-    """The machines that the keys of a cluster file describe.
+def read_machines(data: Mapping[str, Any], where: str, folder: Path) -> Machines:
+    """The machines that the keys of a cluster file describe; a file named in it lies in `folder`.
 
-    `default_size` is the number of devices of a machine where the file does not say; a file named in it lies in
-    `folder`. Raises BadInputError naming the key at fault.
+    Raises BadInputError naming the key at fault.
     """
+    tiers = data.get("tiers")
     if "nodes" not in data:
         group = {key: data[key] for key in SHORT_KEYS if key in data}
         if "devices_per_node" in data:
             group["num_devices"] = data["devices_per_node"]
         total = data.get("num_devices")
-        machines = _machines([group], default_size, where, folder, "")
+        machines = _machines([group], tiers, where, folder, "")
         if total is None:
             return machines
         if data.get("num_nodes") is not None:
             raise BadInputError(f"{where}: num_devices and num_nodes both stand there; one of them says the other")
         if type(total) is not int:
             raise BadInputError(f"{where}: num_devices is {shown(total)}, but must be a whole number")
-        return Machines(machines.filled(total), False, machines.assumptions)
+        return machines.filled(total)
     extra = [key for key in (*SHORT_KEYS, "num_devices", "devices_per_node") if key in data]
     if extra:
         raise BadInputError(f"{where}: {extra[0]} stands beside nodes; write it in each entry of nodes")
     entries = data["nodes"]
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise BadInputError(f"{where}: nodes must be a list of machines, each with a device and num_devices")
-    return _machines(entries, default_size, where, folder, "nodes")
+    return _machines(entries, tiers, where, folder, "nodes")
 
 
-def _machines(entries: list[dict[str, Any]], default_size: int | None, where: str, folder: Path, key: str) -> Machines:
-    groups, sentences = [], []
-    is_open = False
+def _machines(entries: list[dict[str, Any]], tiers: Any, where: str, folder: Path, key: str) -> Machines:
+    groups: list[NodeGroup] = []
+    sentences: list[str] = []
+    presets: list[str | None] = []
     for index, entry in enumerate(entries):
         place = f"{where}: {key}.{index}" if key else where
-        flat = _flat(entry, place)
-        unknown = [name for name in flat if name not in GROUP_KEYS]
-        if unknown:
-            raise BadInputError(f"{place}: unknown key {shown(unknown[0])}; {offer(str(unknown[0]), GROUP_KEYS)}")
-        if "device" not in flat:
+        stated = {name: value for name, value in _flat(entry, place).items() if value is not None}
+        unknown = next((name for name in stated if name not in GROUP_KEYS), None)
+        if unknown is not None:
+            raise BadInputError(f"{place}: unknown key {shown(unknown)}; {offer(str(unknown), GROUP_KEYS)}")
+        if "device" not in stated:
             raise BadInputError(
                 f"{place}: key 'device' is missing; the name of a preset or a device's figures is needed"
             )
-        device, assumed = read_device(flat["device"], place)
-        topology = read_topology(flat["topology"], place, folder) if flat.get("topology") is not None else None
-        if topology is not None:
-            given = flat["topology"]
-            named = f"topology {folder / given}" if isinstance(given, str) else f"{place}: topology"
-            assumed += tuple(f"{named}: {said}." for said in topology.warnings)
-        sentences += [sentence for sentence in assumed if sentence not in sentences]
-        size = flat.get("num_devices", len(topology.gpus) if topology is not None else default_size)
-        if size is None:
-            size = _usual_size(device, place)
-        _check_topology(topology, size, place)
-        is_open = flat.get("num_nodes") is None
-        if is_open and index < len(entries) - 1:
+        if "num_nodes" not in stated and index < len(entries) - 1:
             raise BadInputError(f"{place}: num_nodes is missing; only the last entry may leave it open")
-        count = flat.get("num_nodes") or 1
-        facts = {name: value for name, value in flat.items() if name != "num_nodes" and value is not None}
-        facts |= {"device": device, "num_devices": size, "topology": topology}
-        groups.append(NodeGroup(num_nodes=_count(count, place), node=Node.from_data(facts, place)))
-    return Machines(tuple(groups), is_open, tuple(sentences))
+        preset, published = _published_machine(stated["device"])
+        presets.append(None if stated.keys() & {"num_devices", "nics", "topology"} else preset)
+        device, assumed = read_device(stated["device"], place)
+        sentences += assumed
+        facts: dict[str, Any] = {**published, **stated, "device": device}
+        if "topology" in stated:
+            topology = facts["topology"] = read_topology(stated["topology"], place, folder)
+            facts["num_devices"] = stated.get("num_devices", len(topology.gpus))
+            given = stated["topology"]
+            named = f"topology {folder / given}" if isinstance(given, str) else f"{place}: topology"
+            sentences += [f"{named}: {said}." for said in topology.warnings]
+        if "num_devices" not in facts:
+            size_key = "num_devices" if key else "devices_per_node"
+            facts["num_devices"] = _usual_size(device, tiers, where, f"{place}: {size_key}")
+        count = _count(facts.pop("num_nodes", 1), place)
+        _check_topology(facts.get("topology"), device, facts["num_devices"], place)
+        groups.append(NodeGroup(num_nodes=count, node=Node.from_data(facts, place)))
+    total = sum(group.num_devices for group in groups)
+    if total > MAX_CLUSTER_DEVICES:
+        raise BadInputError(
+            f"{where}: its machines hold {total:,} devices in all, but at most {MAX_CLUSTER_DEVICES:,} are taken"
+        )
+    return Machines(
+        groups=tuple(groups),
+        whole=tuple(group.node for group in groups),
+        is_open="num_nodes" not in stated,
+        assumptions=tuple(dict.fromkeys(sentences)),
+        preset=presets[0] if len(set(presets)) == 1 else None,
+    )
 
 
-def _usual_size(device: Device, place: str) -> int:
-    """Devices of the machine that the device is usually in."""
+def _published_machine(device: Any) -> tuple[str | None, dict[str, Any]]:
+    """The preset of a machine that stands where a device is asked for, and its facts; none where it is no machine's."""
+    named = device.get("preset") if isinstance(device, Mapping) else device
+    name = preset_named(named) if isinstance(named, str) else None
+    if name is None or name not in machine_names():
+        return None, {}
+    data = preset_data(name)
+    facts = {key: data[key] for key in SHORT_KEYS - {"device"} if key in data}
+    return name, {**facts, "num_devices": data["devices_per_node"]}
+
+
+def _usual_size(device: Device, tiers: Any, where: str, key: str) -> int:
+    """Devices of a machine whose `key` is missing: as many as PCIe joins, else as the device usually comes with.
+
+    NVLink may join several machines, or fewer devices than usual ones hold. Raises BadInputError where nothing says it.
+    """
+    stated = [
+        Tier.from_data({"source": Source.ASSUMED, **tier}, f"{where}: tiers.{index}")
+        for index, tier in enumerate(tiers if isinstance(tiers, list) else ())
+        if isinstance(tier, dict) and "num_devices" in tier
+    ]
+    inner = [tier for tier in stated if not tier.link.is_network]
+    over_host = [tier.num_devices for tier in inner if not tier.link.is_direct]
+    if over_host:
+        return max(over_host)
     preset = preset_of_device(device.name)
-    if preset is None:
-        raise BadInputError(f"{place}: num_devices is missing: how many devices a machine holds")
-    return usual_size(preset)
+    sizes = [usual_size(preset)] if preset is not None else []
+    sizes += [max(tier.num_devices for tier in inner)] if inner else []
+    if not sizes:
+        raise BadInputError(f"{key} is missing: how many devices a machine holds")
+    return min(sizes)
 
 
 def _count(count: Any, place: str) -> int:
@@ -143,9 +204,19 @@ def _flat(entry: dict[str, Any], place: str) -> dict[str, Any]:
     return {**{key: value for key, value in entry.items() if key != "node"}, **node}
 
 
-def _check_topology(topology: NodeTopology | None, size: int, place: str) -> None:
-    if topology is not None and type(size) is int and len(topology.gpus) != size:
+def _check_topology(topology: NodeTopology | None, device: Device, size: int, place: str) -> None:
+    """Raise BadInputError where a machine of such devices cannot have the topology."""
+    if topology is None:
+        return
+    if type(size) is int and len(topology.gpus) != size:
         raise BadInputError(
             f"{place}: num_devices is {size}, but its topology describes {len(topology.gpus)} GPUs; leave num_devices "
             "out or give the topology of such a machine"
         )
+    for kind, names in VENDORS.items():
+        others = tuple(name for vendor, known in VENDORS.items() if vendor is not kind for name in known)
+        if device.name.startswith(others) and any(pair.kind is kind for pair in topology.pairs):
+            raise BadInputError(
+                f"{place}: its topology has links of {names[0]} ({kind.value}), but the device is {device.name}; give "
+                "the topology of such a machine or another device"
+            )

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from costmodel.errors import BadInputError
+from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
 from costmodel.units import parse_bytes, parse_flop_rate, parse_rate, parse_seconds
 
-MAX_GPUS = 1_000_000
 MAX_NUMBER = 2**63
 
 PARSERS: dict[str, Callable[[str, str], float]] = {
@@ -43,10 +43,10 @@ RANGES = {
     "peak_flop_per_s": (1e6, 1e21),
     "gemm_efficiency_frac": (1e-3, 1.0),
     "attention_efficiency_frac": (1e-3, 1.0),
-    "num_devices": (1, MAX_GPUS),
-    "devices_per_node": (1, MAX_GPUS),
-    "num_nodes": (1, MAX_GPUS),
-    "unit_sizes": (1, MAX_GPUS),
+    "num_devices": (1, MAX_CLUSTER_DEVICES),
+    "devices_per_node": (1, MAX_CLUSTER_DEVICES),
+    "num_nodes": (1, MAX_CLUSTER_DEVICES),
+    "unit_sizes": (1, MAX_CLUSTER_DEVICES),
     "count": (1, 1024),
     "num_cores": (1, 1e6),
     "power_w": (0.1, 1e9),
@@ -56,7 +56,7 @@ RANGES = {
 """Smallest and largest value of a key, far beyond any machine there is: outside of them a unit was mistaken."""
 
 
-FLAGS = {"is_mesh"}
+FLAGS = {"is_mesh", "peer_access"}
 
 TEXTS = {"sources"}
 """Keys whose values name quantities, but hold only texts."""

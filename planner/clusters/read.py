@@ -15,6 +15,7 @@ from typing import Any
 from costmodel.errors import BadInputError, MissingError
 from costmodel.spec import ClusterSpec, Source
 from costmodel.spec.base import parse_json
+from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
 from costmodel.spec.faults import offer
 from costmodel.spec.shown import json_kind, shown
 from planner.clusters.collective_tables import own_tables, with_published
@@ -121,29 +122,29 @@ def _written(text: str) -> _Written:
 def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[str, ...]]:
     data, where = written.data, written.where
     tiers_given = data.get("tiers")
-    machines = read_machines(data, _innermost_size(tiers_given), where, written.folder)
+    machines = read_machines(data, where, written.folder)
     unused = check_joins(data, machines, where)
     num_devices = _num_devices(machines, tiers_given) if num_gpus is None else num_gpus
     try:
-        groups = machines.filled(num_devices)
+        filled = machines.filled(num_devices)
     except ValueError:
-        total = sum(group.num_devices for group in machines.groups)
         raise BadInputError(
-            f"{where}: has {total} devices, but {num_devices} are asked for; raise its num_devices or ask for fewer"
+            f"{where}: has {machines.num_devices} devices, but {num_devices} are asked for; raise its "
+            "num_devices or ask for fewer"
         ) from None
     if tiers_given is not None:
-        tiers = stated_tiers(tiers_given, groups, num_devices, where)
+        tiers = stated_tiers(tiers_given, filled.groups, num_devices, where)
         derived: tuple[str, ...] = ()
     else:
-        links = derived_tiers(data, groups, num_devices, where)
+        links = derived_tiers(data, filled, num_devices, where)
         tiers, derived = links.tiers, links.assumptions
     devices_per_node = max(group.node.num_devices for group in machines.groups)
     tables = own_tables(data, where, written.folder, written.source, devices_per_node)
     if tiers_given is None:
-        tables = with_published(tables, groups)
+        tables = with_published(tables, filled, own_network=data.get("network") is not None)
     parts = {
         "name": data.get("name", written.name),
-        "nodes": groups,
+        "nodes": filled.groups,
         "tiers": tiers,
         "tables": tables.tables,
     }
@@ -151,18 +152,10 @@ def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[
     return spec, (*machines.assumptions, *unused, *derived, *tables.assumptions)
 
 
-def _innermost_size(tiers: Any) -> int | None:
-    """Devices of a machine by the innermost stated tier."""
-    first = tiers[0] if isinstance(tiers, list) and tiers and isinstance(tiers[0], dict) else {}
-    size = first.get("num_devices")
-    return size if type(size) is int else None
-
-
 def _num_devices(machines: Machines, tiers: Any) -> int:
     """All that a file states, or two machines where the last group is open, or what its tiers join."""
-    total = sum(group.num_devices for group in machines.groups)
     if not machines.is_open:
-        return total
-    total += machines.groups[-1].node.num_devices
+        return machines.num_devices
+    total = min(machines.num_devices + machines.groups[-1].node.num_devices, MAX_CLUSTER_DEVICES)
     sizes = [tier.get("num_devices") for tier in tiers if isinstance(tier, dict)] if isinstance(tiers, list) else []
     return max([total, *(size for size in sizes if type(size) is int)])

@@ -6,10 +6,10 @@ from collections import Counter
 
 from costmodel.errors import BadInputError
 from costmodel.spec import ClusterSpec, CollectiveTable, DeviceKind, LinkKind, NodeGroup, Source, Tier
+from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
 from costmodel.units import format_rate, format_seconds
 from planner.clusters.links import HOP_S, NIC_EFFICIENCY_FRAC, fitted
 from planner.clusters.nodes import Machines
-from planner.clusters.quantities import MAX_GPUS
 
 CPU_NODE_RATE_BYTES_PER_S = 10e9 / 8
 """10 Gbit/s Ethernet per node: a default that is named wherever it is used."""
@@ -19,8 +19,8 @@ GPU_RATE_BYTES_PER_S = 400e9 / 8
 
 def check_num_gpus(num_gpus: int) -> None:
     """Raise BadInputError unless `num_gpus` is a number of GPUs that a cluster can have."""
-    if not 1 <= num_gpus <= MAX_GPUS:
-        raise BadInputError(f"--gpus is {num_gpus}, but must be a whole number from 1 to {MAX_GPUS}")
+    if not 1 <= num_gpus <= MAX_CLUSTER_DEVICES:
+        raise BadInputError(f"--gpus is {num_gpus}, but must be a whole number from 1 to {MAX_CLUSTER_DEVICES}")
 
 
 def extend_profile_cluster(
@@ -33,13 +33,13 @@ def extend_profile_cluster(
     """
     check_num_gpus(num_gpus)
     if num_gpus <= cluster.num_devices:
-        nodes = Machines(cluster.nodes, False, ()).filled(num_gpus)
+        nodes = Machines.of(cluster.nodes).filled(num_gpus).groups
         tiers = fitted(cluster.tiers, nodes, num_gpus)
         tables = _tables_within(cluster, num_gpus)
         part = ClusterSpec(name=cluster.name, nodes=nodes, tiers=tiers, tables=tables)
         return part, unequal_nodes(part)
     node = cluster.nodes[0].node
-    nodes = Machines((NodeGroup(num_nodes=1, node=node),), True, ()).filled(num_gpus)
+    nodes = Machines.of((NodeGroup(num_nodes=1, node=node),), is_open=True).filled(num_gpus).groups
     what = f"{num_gpus} devices are nodes like the one profiled ({cluster.name}, {node.num_devices} each)"
     if cluster.tiers[-1:] and cluster.tiers[-1].link.is_network:
         *inner, outer = cluster.tiers

@@ -227,7 +227,7 @@ def test_a_file_may_take_the_device_of_a_machine(tmp_path: Path) -> None:
     spec = load_cluster(str(path), 8).spec
     assert spec.device.name == "NVIDIA H100 80GB HBM3"
     assert Precision.BF16 in spec.device.peak_flop_per_s
-    assert [(tier.num_devices, tier.link) for tier in spec.tiers] == [(4, LinkKind.NVLINK), (8, LinkKind.INFINIBAND)]
+    assert [(tier.num_devices, tier.link) for tier in spec.tiers] == [(4, LinkKind.NVLINK), (8, LinkKind.EFA)]
 
 
 def test_the_page_shows_the_presets() -> None:
