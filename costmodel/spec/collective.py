@@ -74,9 +74,10 @@ class CollectiveTable(Document):
 
     @cached_property
     def times(self) -> tuple[tuple[int, float], ...]:
-        """(bytes, seconds) of what enters a fit, in rising order of both; of a size that repeats, the median.
+        """(bytes, seconds) of what enters a fit, one time a size, in rising order of both.
 
-        A size that took longer than a larger one takes as long as that: what disturbs a measurement makes it slower.
+        Of a size that was measured more than once the median counts. One that took longer than a larger one takes as
+        long as that: what disturbs a measurement makes it slower.
         """
         of_size: dict[int, list[float]] = {}
         for point in self.samples:
@@ -92,11 +93,11 @@ class CollectiveTable(Document):
         printed = {(point.bytes, point.time_s) for point in self.samples}
         return frozenset(size for size, time_s in self.times if (size, time_s) in printed)
 
-    def placed(self, devices_per_node: int) -> Self:
-        """The same with its number of machines: as few as hold its ranks, where the output does not say."""
-        if self.num_nodes is not None or self.num_ranks is None:
+    def within(self, devices_per_node: int) -> Self:
+        """The same, but on one machine where the output lists no hosts and its ranks fit one of `devices_per_node`."""
+        if self.num_nodes is not None or self.num_ranks is None or self.num_ranks > devices_per_node:
             return self
-        return self.model_copy(update={"num_nodes": -(-self.num_ranks // devices_per_node)})
+        return self.model_copy(update={"num_nodes": 1})
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -38,7 +38,7 @@ def own_tables(data: Mapping[str, Any], where: str, folder: Path, source: Source
     alike: dict[_Group, list[CollectiveTable]] = {}
     for item in named:
         if not _useless(item.table):
-            table = item.table.placed(devices_per_node)
+            table = item.table.within(devices_per_node)
             alike.setdefault((*_group(table), table.source), []).append(table)
     # Of tables of one group the last one counts, and what was measured counts before what was published.
     tables = tuple(sorted(map(_joined, alike.values()), key=lambda table: table.source is Source.MEASURED))
@@ -106,7 +106,7 @@ def with_published(own: Tables, machines: Machines, *, own_network: bool) -> Tab
         if (item.table.num_nodes == 1 or is_joined_alike) and _group(item.table) not in known
     )
     sentences = own.assumptions
-    if own.tables and published:
+    if published and any(table.source is Source.MEASURED for table in own.tables):
         sentences += (f"Published times of {preset} price the collectives not among one's own: {_named(published)}.",)
     return Tables((*published, *own.tables), sentences)
 

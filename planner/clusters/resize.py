@@ -48,7 +48,7 @@ def extend_profile_cluster(
     else:
         # A tier that holds exactly the machine stands for it; there is none in a machine of one device.
         inner, outer = list(cluster.tiers), _default_link(cluster, published)
-        tables = _tables_within(cluster, node.num_devices)
+        tables = _tables_within(cluster, cluster.num_devices)
         sentence = (
             f"{what}; the link between nodes is assumed: {outer.link.value} at "
             f"{format_rate(outer.bandwidth_bytes_per_s)} per device, {format_seconds(outer.latency_s)} a hop."
@@ -60,8 +60,8 @@ def extend_profile_cluster(
 
 def _tables_within(cluster: ClusterSpec, num_gpus: int) -> tuple[CollectiveTable, ...]:
     """The tables of `cluster` that speak of its machines, or of groups over several of at most `num_gpus` ranks."""
-    placed = (table.placed(cluster.devices_per_node) for table in cluster.tables if table.num_ranks is not None)
-    return tuple(table for table in placed if table.num_nodes == 1 or (table.num_ranks or 0) <= num_gpus)
+    tables = (table.within(cluster.devices_per_node) for table in cluster.tables if table.num_ranks is not None)
+    return tuple(table for table in tables if table.num_nodes == 1 or (table.num_ranks or 0) <= num_gpus)
 
 
 def unequal_nodes(cluster: ClusterSpec) -> tuple[str, ...]:

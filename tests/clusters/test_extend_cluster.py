@@ -104,7 +104,7 @@ def test_measured_collectives_stay_where_they_still_speak() -> None:
         assert groups(extend_profile_cluster(lone, num_gpus)[0]) == [(4, 1), (2, 1)]
     pair, _ = extend_profile_cluster(machine(num_devices=4), 8)
     pair = pair.model_copy(update={"tables": (measured(4), measured(8), measured(2, 2))})
-    assert groups(extend_profile_cluster(pair, 16)[0]) == [(4, 1), (8, 2), (2, 2)]
+    assert groups(extend_profile_cluster(pair, 16)[0]) == [(4, 1), (8, None), (2, 2)]
     assert groups(extend_profile_cluster(pair, 6)[0]) == [(4, 1), (2, 2)]
 
 

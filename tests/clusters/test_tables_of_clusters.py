@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from costmodel.spec import Source
+from costmodel.collectives.tables import lookup
+from costmodel.spec import Collective, Source
 from planner.cli.main import run as planner
 from planner.clusters.read import LoadedCluster, load_cluster
 
@@ -78,6 +79,18 @@ def test_a_part_of_a_machine_keeps_what_was_measured_inside_it(tmp_path: Path) -
     loaded = load(tmp_path, "device: l40s\ndevices_per_node: 8\ncollectives: [own]\n", 4, own=REDUCE_8)
     (table,) = loaded.spec.tables
     assert (table.num_ranks, table.num_nodes) == (8, 1)
+
+
+def test_a_run_over_a_rack_prices_the_rack(tmp_path: Path) -> None:
+    """72 ranks of 18 machines that NVLink joins: the output lists no hosts, and no network lies between them."""
+    name = "gb200_1rack72g_coreweave_allreduce.txt"
+    own = (HERE / "nccl_tests" / name).read_text(encoding="utf-8")
+    spec = load(tmp_path, f"device: gb200\ncollectives: [{name}]\n", 72, **{name: own}).spec
+    size_bytes, time_s = spec.tables[-1].times[0]
+    assert spec.tables[-1].source is Source.MEASURED
+    timed = lookup(spec, Collective.ALL_REDUCE, 72, 1, size_bytes)
+    assert timed is not None
+    assert (timed.time_s, timed.source) == (time_s, Source.MEASURED)
 
 
 @pytest.mark.parametrize(
