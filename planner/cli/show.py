@@ -145,11 +145,13 @@ def _tool_output(text: str, file: str, axes: tuple[Axis, ...]) -> tuple[str, Sho
         data = {**cluster_summary.topology_object(machine), **joins_summary.topology_joins_object(joins)}
         return "topology", (data, print_for_person)
     if nccl_tests.looks_like(text):
-        table = nccl_tests.read(text, file, file)
-        return "collectives", (
-            cluster_summary.collectives_object(table),
-            lambda console: cluster_summary.print_collectives(console, table),
-        )
+        tables = nccl_tests.read_runs(text, file, file)
+
+        def print_runs(console: Console) -> None:
+            for table in tables:
+                cluster_summary.print_collectives(console, table)
+
+        return "collectives", ({"runs": [cluster_summary.collectives_object(table) for table in tables]}, print_runs)
     return None
 
 

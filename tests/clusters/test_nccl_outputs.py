@@ -22,7 +22,8 @@ ROW = f"  1073741824     268435456     float     sum      -1   {GROUP}   {GROUP}
 
 
 def read(text: str, name: str = "") -> CollectiveTable:
-    return reader.read(text, "nccl.txt", name)
+    (table,) = reader.read_runs(text, "nccl.txt", name)
+    return table
 
 
 def test_every_sample_is_expected_to_become_something() -> None:

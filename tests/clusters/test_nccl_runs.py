@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from costmodel.errors import BadInputError
 from costmodel.spec import CollectiveTable
+from planner.cli.main import run as planner
 from planner.clusters.nccl_tests import reader
 
 COLUMNS = "time   algbw   busbw #wrong"
@@ -52,10 +56,16 @@ def test_runs_are_told_apart_without_a_list_of_ranks() -> None:
     assert found(tables) == [("all_reduce", 8, 0.005), ("all_gather", 8, 0.0025)]
 
 
-def test_one_run_is_asked_for_where_one_is_shown() -> None:
-    text = run("all_reduce_perf", 8, REDUCE_8) + run("all_gather_perf", 8, GATHER_8, pid=200)
-    with pytest.raises(BadInputError, match=r"holds 2 runs \(all_reduce over 8 ranks, all_gather over 8 ranks\)"):
-        reader.read(text, "runs.txt")
+def test_show_says_all_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "runs.txt"
+    file.write_text(run("all_reduce_perf", 8, REDUCE_8) + run("all_gather_perf", 8, GATHER_8, pid=200), "utf-8")
+    assert planner(["show", str(file), "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert [(shown["collective"], shown["num_ranks"]) for shown in runs] == [("all_reduce", 8), ("all_gather", 8)]
+    assert planner(["show", str(file)]) == 0
+    text = capsys.readouterr().out
+    assert "all_reduce over 8 ranks" in text
+    assert "all_gather over 8 ranks" in text
 
 
 def test_a_run_that_failed_is_said_and_the_next_counts() -> None:

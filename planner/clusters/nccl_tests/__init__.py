@@ -8,12 +8,12 @@ from typing import Any
 
 from costmodel.errors import BadInputError
 from costmodel.spec import CollectiveTable, Source
-from planner.clusters.nccl_tests.reader import looks_like, read, read_runs
+from planner.clusters.nccl_tests.reader import looks_like, read_runs
 from planner.clusters.table_file import read_table_file
 from planner.clusters.text_output import MAX_OUTPUT_BYTES
 from planner.files import read_text
 
-__all__ = ["NamedTable", "looks_like", "read", "read_runs", "read_tables"]
+__all__ = ["NamedTable", "looks_like", "read_runs", "read_tables"]
 
 
 @dataclass(frozen=True)

@@ -28,18 +28,6 @@ def looks_like(text: str) -> bool:
     return any(HEADER.search(line) for line in lines) or any(isinstance(row, Row) for row in read_rows(lines))
 
 
-def read(text: str, where: str, file_name: str = "") -> CollectiveTable:
-    """The results of the one run in `text`; raises BadInputError as `read_runs`, and where there are several runs."""
-    found = read_runs(text, where, file_name)
-    if len(found) > 1:
-        held = ", ".join(f"{table.collective.value} over {table.num_ranks or 'unknown'} ranks" for table in found)
-        raise BadInputError(
-            f"{where}: holds {len(found)} runs ({held}); give each in a file of its own, or all of them to a cluster "
-            "file under collectives"
-        )
-    return found[0]
-
-
 def read_runs(text: str, where: str, file_name: str = "") -> tuple[CollectiveTable, ...]:
     """The results of every run in `text`; `file_name` names the collective where nothing else does.
 
