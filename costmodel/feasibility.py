@@ -63,11 +63,11 @@ def _num_passes(setting: Setting, plan: Plan) -> Infeasible | None:
 
 def _precision(setting: Setting) -> Infeasible | None:
     precision, device = setting.workload.precision, setting.cluster.device
-    if precision in device.peak_flop_per_s:
+    if precision in device.precisions:
         return None
     return Infeasible(
         rule="precision",
-        sentence=f"{device.name} has no {precision} arithmetic; it has {', '.join(device.peak_flop_per_s)}",
+        sentence=f"{device.name} has no {precision} arithmetic; it has {', '.join(device.precisions)}",
     )
 
 

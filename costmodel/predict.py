@@ -135,7 +135,7 @@ def predict_priced(setting: Setting, plan: Plan, prices: Sequence[LayerPrice]) -
     stages = stage_memories(setting, mesh, plan, prices)
     peak_stage = max(stages, key=lambda stage: stage.peak_bytes)
     low_bytes, high_bytes = uncertainty.memory_bounds_bytes(peak_stage.peak_bytes)
-    peak_flop_per_s = device.peak_flop_per_s[workload.precision]
+    peak_flop_per_s = device.peak_in(workload.precision)
     return Prediction(
         plan_id=plan.plan_id,
         step_time_s=step_time_s,

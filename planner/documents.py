@@ -75,7 +75,7 @@ def _check_others(file: PlanFile, setting: Setting, where: str) -> None:
 
 def _check_mfu(file: PlanFile, prediction: Prediction, where: str) -> None:
     """Raise BadInputError where the share of the peak is not that of the step time."""
-    peak_flop_per_s = file.cluster.device.peak_flop_per_s[file.workload.precision] * file.cluster.num_devices
+    peak_flop_per_s = file.cluster.device.peak_in(file.workload.precision) * file.cluster.num_devices
     mfu_frac = model_flop_per_step(file.model, file.workload) / (prediction.step_time_s * peak_flop_per_s)
     if not math.isclose(mfu_frac, prediction.mfu_frac, rel_tol=SAME_RATE_FRAC):
         raise BadInputError(

@@ -12,6 +12,7 @@ from costmodel.spec import (
     Device,
     DeviceKind,
     LinkKind,
+    NumberFormat,
     Source,
     Tier,
 )
@@ -54,7 +55,7 @@ def _cpu(request: ProfileRequest, machine: Machine, rates: KernelRates) -> Devic
     return Device(
         name=cpu_name(),
         kind=DeviceKind.CPU,
-        peak_flop_per_s=rates.gemm_flop_per_s,
+        peak_flop_per_s=_best(rates),
         gemm_efficiency_frac=1.0,
         attention_efficiency_frac=min(1.0, rates.attention_flop_per_s / rates.gemm_flop_per_s[request.precision]),
         memory_bytes=machine.host_memory.total_bytes // request.num_ranks,
@@ -74,8 +75,8 @@ def _gpu(request: ProfileRequest, machine: Machine, rates: KernelRates) -> Devic
     """A GPU: the published peak where it is known, with the measured share of it; else the best measured rate."""
     gpu = min(machine.gpus, key=lambda report: report.memory_bytes - report.overhead_bytes)
     published = request.published
-    peak = rates.gemm_flop_per_s | (published.peak_flop_per_s if published is not None else {})
-    own_peak = peak[request.precision]
+    peak = _best(rates) | (published.peak_flop_per_s if published is not None else {})
+    own_peak = peak[NumberFormat(request.precision)]
     return Device(
         name=gpu.name,
         kind=DeviceKind.CUDA,
@@ -90,6 +91,11 @@ def _gpu(request: ProfileRequest, machine: Machine, rates: KernelRates) -> Devic
         if published is None
         else f"the peak is published ({published.note or published.name}); the rest is measured",
     )
+
+
+def _best(rates: KernelRates) -> dict[NumberFormat, float]:
+    """The best measured matrix multiplication of each format."""
+    return {NumberFormat(precision): rate for precision, rate in rates.gemm_flop_per_s.items()}
 
 
 def _tier(num_ranks: int, links: GpuLinks | None, rates: KernelRates, collectives: Sequence[CollectiveSample]) -> Tier:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from costmodel.spec.measurement import Measurement
     from costmodel.spec.model import LayerRun, ModelSpec, Part
     from costmodel.spec.node import Nics, Node, NodeGroup, Storage
+    from costmodel.spec.number_format import NumberFormat
     from costmodel.spec.plan import AXES, Plan, Recompute, Schedule
     from costmodel.spec.plan_file import (
         Alternative,
@@ -115,6 +116,7 @@ __all__ = [
     "NodeGroup",
     "NodeTopology",
     "Norm",
+    "NumberFormat",
     "OptimizerSample",
     "Pair",
     "Part",
@@ -160,6 +162,7 @@ _HOMES = {
     "measurement": "Measurement",
     "model": "LayerRun ModelSpec Part",
     "node": "Nics Node NodeGroup Storage",
+    "number_format": "NumberFormat",
     "plan": "AXES Plan Recompute Schedule",
     "plan_file": "Alternative Baseline Certificate PlanFile RefusedPlan Sensitivity",
     "prediction": "Infeasible MemoryItem Prediction StageMemory TimeTerm Verdict",

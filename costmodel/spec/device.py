@@ -9,6 +9,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from costmodel.spec.base import Source, Spec
+from costmodel.spec.number_format import NumberFormat
 from costmodel.spec.shown import shown
 from costmodel.spec.workload import Precision
 
@@ -43,8 +44,8 @@ class Device(Spec):
     name: str = Field(min_length=1)
     """As its driver reports it."""
     kind: DeviceKind
-    peak_flop_per_s: dict[Precision, float] = Field(min_length=1)
-    """Dense peak per precision, never the sparse one; a precision the hardware lacks is absent."""
+    peak_flop_per_s: dict[NumberFormat, float] = Field(min_length=1)
+    """Dense peak per format, never the sparse one; a format the hardware lacks is absent. Of int8, operations."""
     gemm_efficiency_frac: float = Field(gt=0, le=1)
     """Best share of the peak that large matrix multiplications reach."""
     attention_efficiency_frac: float = Field(gt=0, le=1)
@@ -84,12 +85,23 @@ class Device(Spec):
         """Who makes it, by the name that its driver reports; None where that does not say."""
         return next((maker for maker, words in MAKERS.items() if self.name.split(" ", 1)[0] in words), None)
 
+    @property
+    def precisions(self) -> tuple[Precision, ...]:
+        """What it computes in of what jobs are planned in."""
+        return tuple(precision for precision in Precision if NumberFormat(precision) in self.peak_flop_per_s)
+
+    def peak_in(self, precision: Precision) -> float:
+        """FLOP per second in `precision`, which must be one of `precisions`."""
+        return self.peak_flop_per_s[NumberFormat(precision)]
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.memory_reserved_bytes >= self.memory_bytes:
             raise ValueError(f"memory_reserved_bytes {self.memory_reserved_bytes} leaves nothing to allocate")
         if any(peak <= 0 for peak in self.peak_flop_per_s.values()):
             raise ValueError("peak_flop_per_s must be above 0")
+        if not self.precisions:
+            raise ValueError(f"peak_flop_per_s must state one of {', '.join(Precision)}, which jobs are planned in")
         for name in self.sources:
             if name not in FIGURES or getattr(self, name) is None:
                 raise ValueError(f"sources names {shown(name)}, which is no figure that the device has")
@@ -99,7 +111,7 @@ class Device(Spec):
 def slowest(devices: Sequence[Device]) -> Device:
     """What ranks reach that wait for one another on different devices: of every figure the least.
 
-    A precision that one of them lacks is absent. Raises ValueError where CPUs and GPUs or GPUs of two makers are mixed,
+    A format that one of them lacks is absent. Raises ValueError where CPUs and GPUs or GPUs of two makers are mixed,
     or where the devices share no precision.
     """
     first, *others = devices
@@ -114,23 +126,25 @@ def slowest(devices: Sequence[Device]) -> Device:
             "for each kind alone"
         )
     shared = {
-        precision: min(device.peak_flop_per_s[precision] for device in devices)
-        for precision in first.peak_flop_per_s
-        if all(precision in device.peak_flop_per_s for device in others)
+        number_format: min(device.peak_flop_per_s[number_format] for device in devices)
+        for number_format in first.peak_flop_per_s
+        if all(number_format in device.peak_flop_per_s for device in others)
     }
-    if not shared:
+    precisions = [precision for precision in first.precisions if NumberFormat(precision) in shared]
+    if not precisions:
         raise ValueError(f"{' and '.join(device.name for device in devices)} share no precision to compute in")
     # Shares of a peak do not compare, what is reached does; one precision stands for all.
-    compared = next(iter(shared))
-    gemm = min(device.gemm_efficiency_frac * device.peak_flop_per_s[compared] for device in devices)
-    attention = min(device.attention_efficiency_frac * device.peak_flop_per_s[compared] for device in devices)
+    compared = precisions[0]
+    peak = min(device.peak_in(compared) for device in devices)
+    gemm = min(device.gemm_efficiency_frac * device.peak_in(compared) for device in devices)
+    attention = min(device.attention_efficiency_frac * device.peak_in(compared) for device in devices)
     least_memory = min(devices, key=lambda device: device.memory_limit_bytes)
     return Device(
         name=" and ".join(dict.fromkeys(device.name for device in devices)),
         kind=first.kind,
         peak_flop_per_s=shared,
-        gemm_efficiency_frac=min(1.0, gemm / shared[compared]),
-        attention_efficiency_frac=min(1.0, attention / shared[compared]),
+        gemm_efficiency_frac=min(1.0, gemm / peak),
+        attention_efficiency_frac=min(1.0, attention / peak),
         memory_bytes=least_memory.memory_bytes,
         memory_reserved_bytes=least_memory.memory_reserved_bytes,
         mem_bandwidth_bytes_per_s=min(device.mem_bandwidth_bytes_per_s for device in devices),

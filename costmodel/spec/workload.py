@@ -11,7 +11,7 @@ from costmodel.spec.base import Document
 
 
 class Precision(StrEnum):
-    """Number format of activations and matrix multiplications."""
+    """Number format of activations and matrix multiplications: each of `NumberFormat` that a job can be planned in."""
 
     BF16 = "bf16"
     FP16 = "fp16"

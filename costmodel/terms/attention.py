@@ -17,7 +17,7 @@ def price(view: LayerView) -> PassPrice:
     """Forward: FLOP of the pairs that the kernel computes (a causal half, or all under a mask that it is fed), over the
     share of the peak that it reaches."""
     workload, device = view.setting.workload, view.setting.cluster.device
-    rate = device.peak_flop_per_s[workload.precision] * device.attention_efficiency_frac
+    rate = device.peak_in(workload.precision) * device.attention_efficiency_frac
     forward_flop = backward_flop = 0.0
     for op in view.operations:
         if isinstance(op, DotProductAttention):

@@ -23,7 +23,7 @@ def price(view: LayerView) -> PassPrice:
     A repetition that stops early leaves out the last GEMM of a block where backward does not need its result.
     """
     workload, device = view.setting.workload, view.setting.cluster.device
-    rate = device.peak_flop_per_s[workload.precision] * device.gemm_efficiency_frac
+    rate = device.peak_in(workload.precision) * device.gemm_efficiency_frac
     if device.source is not Source.MEASURED:
         rate *= TRAINING_FRAC
     forward_s = backward_s = last_s = 0.0

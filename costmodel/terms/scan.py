@@ -18,7 +18,7 @@ def price(view: LayerView) -> PassPrice:
     attention.
     """
     workload, device = view.setting.workload, view.setting.cluster.device
-    rate = device.peak_flop_per_s[workload.precision] * device.attention_efficiency_frac
+    rate = device.peak_in(workload.precision) * device.attention_efficiency_frac
     bandwidth = device.mem_bandwidth_bytes_per_s * BANDWIDTH_FRAC
     forward_s = sum(
         max(op.flop / rate, op.moved_values * workload.precision.bytes / bandwidth)

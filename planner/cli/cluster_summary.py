@@ -88,9 +88,7 @@ def _machine(node: Node) -> str:
 
 
 def _print_device(console: Console, device: Device) -> None:
-    peaks = ", ".join(
-        f"{precision.value} {units.format_flop_rate(peak)}" for precision, peak in device.peak_flop_per_s.items()
-    )
+    peaks = ", ".join(f"{name.value} {units.format_flop_rate(peak)}" for name, peak in device.peak_flop_per_s.items())
     console.print(
         line(
             f"{device.name} ({device.kind.value}, {_source(device)}): {peaks} dense peak; GEMM reaches "

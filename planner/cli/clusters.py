@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAMES = ("GPU", "machine", "device", "GPUs")
 """Columns whose cells stay whole: names broken over lines can be neither copied nor searched for."""
-DISPENSABLE = ("device", "USD per GPU and hour", "host memory", "per node")
+DISPENSABLE = ("device", "USD per GPU and hour", "host memory", "per node", "other formats")
 """Columns that are left out one after the other where rows are too long for a line; `--json` has all."""
 
 

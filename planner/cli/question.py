@@ -10,7 +10,7 @@ from typing import Any
 from costmodel import stacks, units
 from costmodel.capability import cautions
 from costmodel.errors import BadInputError
-from costmodel.spec import Block, ClusterSpec, ModelSpec, Moe, Precision, Profile, Workload
+from costmodel.spec import Block, ClusterSpec, Device, ModelSpec, Moe, NumberFormat, Precision, Profile, Workload
 from planner.cli import loading
 from planner.cli.layout import unsupported
 from planner.cli.lengths import check_seq_len, default_seq_len
@@ -195,11 +195,13 @@ def check_precision(precision: str, cluster: ClusterSpec, framework: Framework) 
     Raises BadInputError for another, which says what there is instead.
     """
     known = tuple(item.value for item in Precision)
+    device = cluster.device
+    if precision not in known and precision in list(NumberFormat):
+        raise BadInputError(_not_planned(NumberFormat(precision), device, framework))
     if precision not in known:
         raise BadInputError(unsupported("--precision", precision, known))
-    device = cluster.device
-    if Precision(precision) not in device.peak_flop_per_s:
-        valid = ", ".join(device.peak_flop_per_s)
+    if Precision(precision) not in device.precisions:
+        valid = ", ".join(device.precisions)
         offer = "; fp16 takes its place, with loss scaling" if _offers_fp16(precision, cluster) else ""
         trains = "" if not offer or Precision.FP16 in framework.precisions else ", which --framework megatron does"
         raise BadInputError(
@@ -213,16 +215,24 @@ def check_precision(precision: str, cluster: ClusterSpec, framework: Framework) 
     return Precision(precision)
 
 
+def _not_planned(number_format: NumberFormat, device: Device, framework: Framework) -> str:
+    """The sentence for a format that hardware may have, but no job is planned in."""
+    peak = device.peak_flop_per_s.get(number_format)
+    has = "does not compute in it" if peak is None else f"has it, with a dense peak of {units.format_flop_rate(peak)}"
+    valid = ", ".join(precision for precision in device.precisions if precision in framework.precisions)
+    return f"--precision is {number_format}, which is not planned yet ({device.name} {has}); valid: {valid}"
+
+
 def _offers_fp16(precision: str, cluster: ClusterSpec) -> bool:
-    return precision == Precision.BF16.value and Precision.FP16 in cluster.device.peak_flop_per_s
+    return precision == Precision.BF16.value and Precision.FP16 in cluster.device.precisions
 
 
 def _without_bf16(cluster: ClusterSpec, framework: Framework, workload: Workload) -> tuple[str, ...]:
     """Why another precision than bf16 was taken where the device has none, and who trains in fp16."""
-    if Precision.BF16 in cluster.device.peak_flop_per_s:
+    if Precision.BF16 in cluster.device.precisions:
         return ()
     said = f"{cluster.device.name} does not compute in bf16, so {workload.precision.value} is taken"
-    if Precision.FP16 in cluster.device.peak_flop_per_s and Precision.FP16 not in framework.precisions:
+    if Precision.FP16 in cluster.device.precisions and Precision.FP16 not in framework.precisions:
         trainers = " or ".join(registry.with_precision(Precision.FP16))
         said += f"; fp16, which it computes in, is what --framework {trainers} trains in, with loss scaling"
     return (f"{said}.",)
@@ -239,6 +249,5 @@ def _default_precision(machine: _Machine, framework: Framework) -> str:
     """That of the profile; else the first of bf16, fp16 and fp32 that the device and the framework have."""
     if machine.profile is not None and machine.profile.layers:
         return machine.profile.layers[0].precision.value
-    peaks = machine.cluster.device.peak_flop_per_s
-    usable = [precision for precision in Precision if precision in peaks and precision in framework.precisions]
+    usable = [precision for precision in machine.cluster.device.precisions if precision in framework.precisions]
     return (usable or [Precision.FP32])[0].value

@@ -8,7 +8,7 @@ from costmodel import units
 from costmodel.spec import LinkKind, Precision
 from planner.clusters.presets import device_data, gpu_of, preset_data, usual_size
 
-GPU_COLUMNS = ("GPU", "device", "memory", "dense peak", "per node", "links per GPU")
+GPU_COLUMNS = ("GPU", "device", "memory", "dense peak", "other formats", "per node", "links per GPU")
 MACHINE_COLUMNS = ("machine", "GPUs", "links", "host memory", "USD per GPU and hour")
 
 
@@ -39,6 +39,7 @@ def gpu_row(gpu: dict[str, Any]) -> tuple[str, ...]:
         device["name"],
         "not published" if memory_bytes is None else units.format_bytes(memory_bytes),
         _peak(device["peak_flop_per_s"]),
+        " ".join(name for name in device["peak_flop_per_s"] or () if name not in list(Precision)),
         str(gpu["devices_per_node"]),
         ", ".join(_link(link) for link in [*inside, network]),
     )

@@ -9,7 +9,7 @@ import pytest
 from preset_table import PAGE, page_with_tables
 
 from costmodel.errors import BadInputError
-from costmodel.spec import Device, LinkKind, Precision, Source
+from costmodel.spec import Device, LinkKind, NumberFormat, Precision, Source
 from costmodel.spec.device import FIGURES
 from planner.clusters import devices
 from planner.clusters.devices import read_device
@@ -43,6 +43,25 @@ SPARSE_TFLOPS = {
     "mi300x": 2614.9, "mi325x": 2614.9,
 }  # fmt: skip
 """bf16 with two of four weights left out, which is what many data sheets print first."""
+
+CHIPS = {
+    "Volta": {"v100-sxm-16gb", "v100-sxm-32gb", "v100-pcie-16gb", "v100-pcie-32gb"},
+    "Turing": {"t4"},
+    "Ampere": {"a100-sxm-40gb", "a100-sxm-80gb", "a100-pcie-40gb", "a100-pcie-80gb", "a800-sxm-80gb", "a30", "a40",
+               "a10", "a10g", "rtx-a6000", "rtx-3090"},
+    "Ada": {"l4", "l40", "l40s", "rtx-4090", "rtx-6000-ada"},
+    "Hopper": {"h100-sxm", "h100-pcie", "h100-nvl", "h800-sxm", "h20", "h200-sxm", "h200-nvl", "gh200-96gb",
+               "gh200-144gb"},
+    "Blackwell": {"b200", "b300", "gb200", "gb300", "rtx-5090", "rtx-pro-6000"},
+    "CDNA 2": {"mi250x"}, "CDNA 3": {"mi300x", "mi325x"}, "CDNA 4": {"mi350x", "mi355x"},
+}  # fmt: skip
+OTHER_FORMATS: dict[str, set[str]] = {
+    "Volta": set(), "Turing": {"int8"}, "Ampere": {"tf32", "int8"}, "Ada": {"tf32", "fp8", "int8"},
+    "Hopper": {"tf32", "fp8", "int8"}, "Blackwell": {"tf32", "fp8", "fp4", "int8"},
+    "CDNA 2": {"int8"}, "CDNA 3": {"tf32", "fp8", "int8"}, "CDNA 4": {"fp8", "fp4", "int8"},
+}  # fmt: skip
+"""What matrix units of a generation multiply in beside bf16, fp16 and fp32 (CUDA C++ Programming Guide, compute
+capabilities 7.0 to 12.0; ROCm documentation, data types of the CDNA architectures)."""
 
 MACHINES = {
     "dgx-1-v100", "dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300", "gb200-nvl72", "p3dn.24xlarge",
@@ -91,10 +110,38 @@ def test_a_driver_reports_a_little_less_memory_than_is_advertised(name: str) -> 
 def test_bf16_is_absent_where_the_hardware_lacks_it(name: str) -> None:
     peaks = preset_data(name)["device"]["peak_flop_per_s"]
     lacks = name.startswith("v100") or name == "t4"
-    assert peaks.keys() == {"fp16", "fp32"} if lacks else peaks.keys() == {"bf16", "fp16", "fp32"}
+    assert peaks.keys() & {*Precision} == ({"fp16", "fp32"} if lacks else {"bf16", "fp16", "fp32"})
     assert lacks or peaks["bf16"] == peaks["fp16"]
     # fp32 is that of the plain cores; with TF32 it would be half of fp16 on NVIDIA's.
     assert peaks["fp32"] <= 0.51 * peaks["fp16"]
+
+
+@pytest.mark.parametrize("name", gpu_names())
+def test_formats_that_a_generation_has(name: str) -> None:
+    peaks = preset_data(name)["device"]["peak_flop_per_s"]
+    assert peaks.keys() - {*Precision} == OTHER_FORMATS[next(chip for chip in OTHER_FORMATS if name in CHIPS[chip])]
+    assert list(peaks) == [name for name in NumberFormat if name in peaks], "in one order in every preset"
+
+
+@pytest.mark.parametrize("name", gpu_names())
+def test_peaks_of_formats_are_in_proportion(name: str) -> None:
+    """A format of half the bits has twice the rate of the other, dense and with fp32 accumulation as bf16."""
+    peaks = preset_data(name)["device"]["peak_flop_per_s"]
+    # NVIDIA prints 733 for L40S in fp8, twice of 366.5, beside 362 in bf16.
+    near_frac = 0.03 if name == "l40s" else 0.01
+    if "tf32" in peaks:
+        assert peaks["tf32"] == pytest.approx(peaks["bf16"] / 2, rel=near_frac)
+    if "fp8" in peaks:
+        assert peaks["fp8"] == pytest.approx(2 * peaks["bf16"], rel=near_frac)
+    # GeForce halves bf16 and fp8 with fp32 accumulation, not fp4; Blackwell Ultra has more units for fp4.
+    if "fp4" in peaks and name not in {"b300", "gb300"}:
+        assert peaks["fp4"] == pytest.approx((8 if name == "rtx-5090" else 4) * peaks["bf16"], rel=near_frac)
+
+
+def test_blackwell_ultra_gave_up_int8_for_fp4() -> None:
+    for name, fp4_pflops, int8_tops in (("b300", 14, 153.5), ("gb300", 15, 165)):
+        peaks = preset_data(name)["device"]["peak_flop_per_s"]
+        assert (peaks["fp4"], peaks["int8"]) == (fp4_pflops * 1e15, int8_tops * 1e12)
 
 
 @pytest.mark.parametrize(("name", "sparse_tflops"), SPARSE_TFLOPS.items())

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from costmodel.errors import BadInputError, MissingError
-from costmodel.spec import Precision, Source
+from costmodel.spec import NumberFormat, Precision, Source
+from costmodel.spec.device import slowest
 from planner.clusters.presets import preset_names
 from planner.clusters.read import load_cluster, published_cluster
 
@@ -64,6 +65,22 @@ def test_a_node_and_more() -> None:
 
 def test_a_v100_has_no_bf16() -> None:
     assert set(load_cluster("v100-sxm-32gb", 8).spec.device.peak_flop_per_s) == {Precision.FP16, Precision.FP32}
+
+
+def test_a_file_states_formats_that_no_job_is_planned_in(tmp_path: Path) -> None:
+    text = FILE.replace("fp32: 1.0e13}", "fp32: 1.0e13, fp8: 200 TFLOP/s}")
+    device = load_cluster(write(tmp_path, text), 8).spec.device
+    assert device.peak_flop_per_s[NumberFormat.FP8] == 200e12
+    assert device.precisions == (Precision.BF16, Precision.FP32)
+    only_fp8 = FILE.replace("{bf16: 100 TFLOP/s, fp32: 1.0e13}", "{fp8: 200 TFLOP/s}")
+    with pytest.raises(BadInputError, match="must state one of bf16, fp16, fp32, which jobs are planned in"):
+        load_cluster(write(tmp_path, only_fp8), 8)
+
+
+def test_formats_that_one_of_two_devices_lacks_are_absent() -> None:
+    h100, a100 = (load_cluster(name, 8).spec.device for name in ("h100-sxm", "a100-sxm-80gb"))
+    both = slowest((h100, a100)).peak_flop_per_s
+    assert both == a100.peak_flop_per_s  # 312 of 989 in bf16, ..., 624 of 1979 in int8, and no fp8
 
 
 def test_what_is_assumed_is_said() -> None:
