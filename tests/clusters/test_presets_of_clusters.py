@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from preset_table import PAGE, page_with_tables
 
+from costmodel.collectives.crossings import crossings
 from costmodel.errors import BadInputError
 from costmodel.spec import Device, LinkKind, NumberFormat, Precision, Source
 from costmodel.spec.device import FIGURES
@@ -280,3 +281,24 @@ def test_a_file_may_take_the_device_of_a_machine(tmp_path: Path) -> None:
 def test_the_page_shows_the_presets() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page_with_tables(page) == page, "run: python -m tests.clusters.preset_table"
+
+
+@pytest.mark.parametrize(
+    ("name", "num_ranks", "stride", "gb_per_s"),
+    [
+        # Four links of 20 GB/s lead to three peers of the half: 80 / 3 to one, all 80 among the four.
+        ("v100-sxm-32gb", 2, 1, 80 / 3),
+        ("v100-sxm-32gb", 4, 1, 80),
+        # Two links lead to one GPU of the other half.
+        ("dgx-1-v100", 2, 4, 40),
+        ("p3.16xlarge", 8, 1, 80),
+        # Four links of 37.3 GB/s join the dies of a card, three a die and those of the other cards.
+        ("mi250x", 2, 1, 149),
+        ("mi250x", 2, 2, 112 / 7),
+        ("mi250x", 4, 2, 112 * 3 / 7),
+        ("mi250x", 8, 1, 149),
+    ],
+)
+def test_few_devices_of_a_node_share_few_of_its_links(name: str, num_ranks: int, stride: int, gb_per_s: float) -> None:
+    (crossed,) = crossings(load_cluster(name, 8).spec, num_ranks, stride)
+    assert min(crossing.bandwidth_bytes_per_s for crossing in crossed) == pytest.approx(gb_per_s * 1e9)
