@@ -21,9 +21,7 @@ GROUP_KEYS = {"num_nodes", *Node.model_fields}
 SHORT_KEYS = GROUP_KEYS - {"name", "num_devices"}
 """What stands at the top of a file whose machines are all equal, beside num_devices (of all) and devices_per_node."""
 
-
-VENDORS = {PathKind.NVLINK: ("NVIDIA", "Tesla"), PathKind.XGMI: ("AMD",)}
-"""How names of devices begin whose makers have links of a kind."""
+MAKERS_OF_LINKS = {PathKind.NVLINK: "NVIDIA", PathKind.XGMI: "AMD"}
 
 
 @dataclass(frozen=True)
@@ -213,10 +211,9 @@ def _check_topology(topology: NodeTopology | None, device: Device, size: int, pl
             f"{place}: num_devices is {size}, but its topology describes {len(topology.gpus)} GPUs; leave num_devices "
             "out or give the topology of such a machine"
         )
-    for kind, names in VENDORS.items():
-        others = tuple(name for vendor, known in VENDORS.items() if vendor is not kind for name in known)
-        if device.name.startswith(others) and any(pair.kind is kind for pair in topology.pairs):
+    for kind, maker in MAKERS_OF_LINKS.items():
+        if device.maker not in (maker, None) and any(pair.kind is kind for pair in topology.pairs):
             raise BadInputError(
-                f"{place}: its topology has links of {names[0]} ({kind.value}), but the device is {device.name}; give "
-                "the topology of such a machine or another device"
+                f"{place}: its topology has links of {maker} ({kind.value}), but the device is {device.name}; give the "
+                "topology of such a machine or another device"
             )
