@@ -41,6 +41,13 @@ def _beside_tiers(data: Mapping[str, Any], machines: Machines, where: str) -> tu
                 f"{where}: {key} stands beside tiers, which say how machines are joined; write it as the outermost of "
                 "tiers, or leave tiers out"
             )
-    if any(group.node.topology is not None for group in machines.groups):
-        return ("Links are priced as tiers state them; the topology prices none.",)
-    return ()
+    nodes = [group.node for group in machines.groups]
+    unused = [
+        what
+        for what, is_stated in (
+            ("the topology", any(node.topology is not None for node in nodes)),
+            ("peer_access", any(node.peer_access is not None for node in nodes)),
+        )
+        if is_stated
+    ]
+    return tuple(f"Links are priced as tiers state them; {what} prices none." for what in unused)

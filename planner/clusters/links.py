@@ -150,6 +150,9 @@ def _inner(machines: Machines, where: str, sentences: list[str]) -> list[Tier]:
         else:
             per_machine.append(())
     kinds = [tiers for tiers in per_machine if tiers]
+    over_pcie = any(tier.link is LinkKind.PCIE for tiers in kinds for tier in tiers)
+    if not over_pcie and any(node.peer_access is not None for node in machines.whole):
+        sentences.append("No GPUs of a machine exchange over PCIe, so peer_access prices nothing.")
     if not kinds:
         return []
     if len({tuple((tier.link, tier.bandwidth_bytes_per_s, tier.latency_s) for tier in tiers) for tiers in kinds}) == 1:

@@ -21,6 +21,8 @@ GROUP_KEYS = {"num_nodes", *Node.model_fields}
 SHORT_KEYS = GROUP_KEYS - {"name", "num_devices"}
 """What stands at the top of a file whose machines are all equal, beside num_devices (of all) and devices_per_node."""
 
+MEASURED_WITH = ("num_devices", "nics", "topology")
+"""What a machine must have as its preset states it for what was measured between such machines to hold."""
 MAKERS_OF_LINKS = {PathKind.NVLINK: "NVIDIA", PathKind.XGMI: "AMD"}
 
 
@@ -123,7 +125,8 @@ def _machines(entries: list[dict[str, Any]], tiers: Any, where: str, folder: Pat
         if "num_nodes" not in stated and index < len(entries) - 1:
             raise BadInputError(f"{place}: num_nodes is missing; only the last entry may leave it open")
         preset, published = _published_machine(stated["device"])
-        presets.append(None if stated.keys() & {"num_devices", "nics", "topology"} else preset)
+        is_changed = any(name in stated and stated[name] != published.get(name) for name in MEASURED_WITH)
+        presets.append(None if is_changed else preset)
         device, assumed = read_device(stated["device"], place)
         sentences += assumed
         facts: dict[str, Any] = {**published, **stated, "device": device}

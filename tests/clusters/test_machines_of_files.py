@@ -187,7 +187,10 @@ def test_a_million_devices_are_most_in_all(tmp_path: Path) -> None:
 def test_a_machine_stands_for_itself_where_a_device_is_asked_for(tmp_path: Path, device: str) -> None:
     named = load_cluster("p4de.24xlarge", 16).spec
     assert max(table.num_nodes or 1 for table in named.tables) == 2
-    for text in (f"name: p4de.24xlarge\ndevice: {device}\n", f"name: p4de.24xlarge\nnodes: [{{device: {device}}}]\n"):
+    for text in (
+        f"name: p4de.24xlarge\ndevice: {device}\n",
+        f"name: p4de.24xlarge\nnodes: [{{device: {device}, num_devices: 8}}]\n",
+    ):
         assert load(tmp_path, text, 16).spec == named
 
 
@@ -234,8 +237,15 @@ def test_peer_access_decides_the_share_of_the_slot(
     (tmp_path / "topo.txt").write_text(FOUR_AND_TWO)
     spec = load(tmp_path, f"device: rtx-4090\ntopology: topo.txt\n{key}", 6).spec
     assert tiers(spec) == [("switch", (4, 2), switch_gb), ("node", (6,), 15.5)]
-    own = load(tmp_path, f"device: rtx-4090\ndevices_per_node: 8\n{key}{stated_tiers(('pcie', 8))}", 8).spec
-    assert own.tiers[0].bandwidth_bytes_per_s == 10e9
+
+
+def test_peer_access_that_prices_nothing_is_said(tmp_path: Path) -> None:
+    own = load(tmp_path, f"device: rtx-4090\npeer_access: true\n{stated_tiers(('pcie', 8))}", 8)
+    assert own.spec.tiers[0].bandwidth_bytes_per_s == 10e9
+    assert "Links are priced as tiers state them; peer_access prices none." in own.assumptions
+    joined = load(tmp_path, "device: h100-sxm\npeer_access: false\n", 16)
+    assert joined.spec.tiers == load_cluster("h100-sxm", 16).spec.tiers
+    assert "No GPUs of a machine exchange over PCIe, so peer_access prices nothing." in joined.assumptions
 
 
 def test_the_first_gpus_of_a_topology_keep_their_pairs(tmp_path: Path) -> None:
