@@ -142,6 +142,11 @@ def format_count(count: float) -> str:
     return format_number(count) if count != round(count) and abs(count) < 100 else f"{round(count):,}"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 GPU` or `2 GPUs`: a number with its noun, whose plural ends in s."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def format_frac(fraction: float) -> str:
     """A share as percent, e.g. `41.2 %`; a share too small to show is `<0.01 %`, not zero."""
     if 0 < abs(fraction) < 0.00005:

@@ -12,6 +12,7 @@ from costmodel.spec import Collective, CollectiveTable, Source
 from planner.clusters.nccl_tests import NamedTable, read_tables
 from planner.clusters.nodes import Machines
 from planner.clusters.presets import FOLDER, preset_data, preset_of_device
+from planner.clusters.table_fit import Room
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,10 @@ class Tables:
     assumptions: tuple[str, ...]
 
 
-def own_tables(data: Mapping[str, Any], where: str, folder: Path, source: Source, devices_per_node: int) -> Tables:
-    """The tables that a file holds or lists, those of equal groups as one; `devices_per_node` is that of its machines.
+def own_tables(data: Mapping[str, Any], where: str, folder: Path, source: Source, room: Room) -> Tables:
+    """The tables that a file holds or lists, those of equal groups as one.
 
-    A table that says too little to price anything is left out and named. Raises BadInputError for a faulty one.
+    A table that prices nothing in `room` is left out and named. Raises BadInputError for a faulty one.
     """
     stated = data.get("tables") or []
     if not isinstance(stated, list):
@@ -35,14 +36,15 @@ def own_tables(data: Mapping[str, Any], where: str, folder: Path, source: Source
         for place, table in ((f"{where}: tables.{index}", table) for index, table in enumerate(stated))
     ]
     named += read_tables(data.get("collectives"), where, folder, source)
+    placed = [room.placed(item.table) for item in named]
+    misfits = [room.misfit(table) for table in placed]
     alike: dict[_Group, list[CollectiveTable]] = {}
-    for item in named:
-        if not _useless(item.table):
-            table = item.table.within(devices_per_node)
+    for table, why in zip(placed, misfits, strict=True):
+        if not why:
             alike.setdefault((*_group(table), table.source), []).append(table)
     # Of tables of one group the last one counts, and what was measured counts before what was published.
     tables = tuple(sorted(map(_joined, alike.values()), key=lambda table: table.source is Source.MEASURED))
-    sentences = [sentence for item in named for sentence in _sentences(item)]
+    sentences = [said for item, why in zip(named, misfits, strict=True) for said in _sentences(item, why)]
     measured = [table for table in tables if table.source is Source.MEASURED]
     if measured:
         sentences.append(f"Measured times of one's own price {_named(measured)}.")
@@ -56,23 +58,11 @@ def _group(table: CollectiveTable) -> tuple[Collective, int | None, int | None]:
     return table.collective, table.num_ranks, table.num_nodes
 
 
-def _sentences(item: NamedTable) -> Iterator[str]:
+def _sentences(item: NamedTable, why: str) -> Iterator[str]:
     for warning in item.table.warnings:
         yield f"{item.where}: {warning}."
-    useless = _useless(item.table)
-    if useless:
-        yield f"{item.where}: its times of {item.table.collective.value} price nothing, since {useless}."
-
-
-def _useless(table: CollectiveTable) -> str:
-    """Why a table prices nothing, and what would do; empty where it prices something."""
-    if table.num_ranks is None:
-        return "the number of ranks is not known; keep the list of ranks in the output, or give a CSV with num_ranks"
-    if table.num_ranks == 1:
-        return "one rank has nothing to exchange; measure two or more"
-    if not table.times:
-        return "none has a size and a bandwidth above 0 without a wrong element; measure larger sizes"
-    return ""
+    if why:
+        yield f"{item.where}: its times of {item.table.collective.value} price nothing, since {why}."
 
 
 def _joined(tables: Sequence[CollectiveTable]) -> CollectiveTable:

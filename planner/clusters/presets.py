@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from costmodel.spec import LinkKind
 from planner.clusters.quantities import with_units
 from planner.clusters.strict_yaml import parse_shipped
 from planner.names import meant
@@ -119,6 +120,13 @@ def device_data(name: str) -> dict[str, Any]:
 def preset_of_device(device_name: str) -> str | None:
     """The preset whose device the driver calls `device_name`; None where no figures are published."""
     return _gpu_of_device().get(device_name)
+
+
+def domain_size(name: str) -> int:
+    """GPUs of the preset `name` that reach one another without a network: of a machine, or of a rack of them."""
+    tiers = preset_data(gpu_of(name))["tiers"]
+    inner = (tier["num_devices"] for tier in tiers if not LinkKind(tier["link"]).is_network)
+    return max(usual_size(name), *map(int, inner), 1)
 
 
 def usual_size(name: str) -> int:

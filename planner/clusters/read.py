@@ -26,6 +26,7 @@ from planner.clusters.presets import FOLDER, UNPUBLISHED, hint, preset_data, pre
 from planner.clusters.quantities import with_units
 from planner.clusters.resize import check_num_gpus, unequal_nodes
 from planner.clusters.strict_yaml import parse_yaml
+from planner.clusters.table_fit import Room
 from planner.files import is_there, read_text, sha256_of_text
 
 MAX_YAML_BYTES = 2**15
@@ -138,8 +139,7 @@ def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[
     else:
         links = derived_tiers(data, filled, num_devices, where)
         tiers, derived = links.tiers, links.assumptions
-    devices_per_node = max(group.node.num_devices for group in machines.groups)
-    tables = own_tables(data, where, written.folder, written.source, devices_per_node)
+    tables = own_tables(data, where, written.folder, written.source, Room.of(machines, tiers_given))
     if tiers_given is None:
         tables = with_published(tables, filled, own_network=data.get("network") is not None)
     parts = {

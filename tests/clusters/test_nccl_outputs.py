@@ -120,6 +120,82 @@ def test_columns_tell_the_collective(count: int, type_and_redop: str, collective
     assert read(f"{HEADER}\n{row}\n").collective.value == collective
 
 
+SENT = "1073741824 268435456 float sum -1 5000.0 214.75 214.75 0 5000.0 214.75 214.75 N/A"
+"""As sendrecv_perf prints: a reduction of no use, busbw as algbw, and no check in place."""
+UNCHECKED = SENT.replace("214.75 0", "214.75 N/A")
+CHECKED = SENT.replace("N/A", "0")
+
+
+def listed(number: int, **others: str) -> str:
+    said = {"group": "Group  0 ", "host": "node", "device": "{rank}"} | others
+    line = "#  Rank  {rank} {group}Pid  1{rank} on  {host} device  {device} [0x1b] NVIDIA B200"
+    return "".join(
+        line.format(rank=rank, **{key: text.format(rank=rank, half=rank // 8) for key, text in said.items()}) + "\n"
+        for rank in range(number)
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranks", "row", "name", "collective"),
+    [
+        ("", SENT, "", "send_recv"),
+        ("", SENT.replace("N/A", "-1"), "", "send_recv"),
+        ("# sendrecv_perf -b 1G\n", SENT, "", "send_recv"),
+        ("", CHECKED, "", "all_reduce"),  # busbw = algbw x 2 (2 - 1) / 2 over two ranks
+        ("", UNCHECKED, "allreduce.txt", "all_reduce"),
+        ("", UNCHECKED, "send_recv.txt", "send_recv"),
+        (listed(8), UNCHECKED, "", "send_recv"),
+    ],
+)
+def test_sendrecv_is_told_from_an_all_reduce(ranks: str, row: str, name: str, collective: str) -> None:
+    assert read(f"{ranks}{HEADER}\n{row}\n", name).collective.value == collective
+
+
+def test_what_may_be_either_is_asked_for() -> None:
+    with pytest.raises(BadInputError, match="nothing says whether it is all_reduce or send_recv; name the file after"):
+        read(f"{listed(2)}{HEADER}\n{UNCHECKED}\n")
+
+
+def test_a_file_named_after_another_collective_is_said() -> None:
+    warnings = read(f"{listed(8)}{HEADER}\n{SENT}\n", "all_reduce.txt").warnings
+    assert "the file's name says all_reduce, but the columns are those of send_recv" in warnings
+
+
+@pytest.mark.parametrize(
+    ("others", "num_nodes"),
+    [
+        ({}, 1),
+        ({"host": "node{half}"}, 2),
+        # Containers of one name: a machine has each slot once.
+        ({"device": "{half}"}, 8),
+    ],
+)
+def test_hosts_that_are_listed_are_the_machines(others: dict[str, str], num_nodes: int) -> None:
+    found = read(f"{listed(16, **others)}{HEADER}\n{ROW.replace('375.81', '402.66')}\n")
+    assert (found.num_ranks, found.num_nodes) == (16, num_nodes)
+
+
+def test_of_groups_side_by_side_one_counts() -> None:
+    """NCCL_TESTS_SPLIT="MOD 8" of 16 ranks on two machines: rank r is in group r % 8, with one other elsewhere."""
+    ranks = "".join(
+        f"#  Rank {rank:2} Group {rank % 8:2} Pid  1{rank} on  node{rank // 8} device {rank % 8} [0x1b] NVIDIA B200\n"
+        for rank in range(16)
+    )
+    found = read(f"{ranks}{HEADER}\n{CHECKED}\n", "all_reduce.txt")
+    assert (found.num_ranks, found.num_nodes) == (2, 2)
+    (warning,) = found.warnings
+    assert warning == "8 groups ran side by side (NCCL_TESTS_SPLIT); one counts, of 2 ranks"
+
+
+def test_columns_of_iterations_and_timestamps_are_passed_over() -> None:
+    ends = {"i_min  i_max  i_p99  i_cv%": "4990.0 5010.0 5009.0 0.10", "": ""}
+    for columns, figures in ends.items():
+        header = f"# size count type redop root {COLUMNS} {columns} {COLUMNS} {columns} timestamp"
+        row = f"1073741824 268435456 float sum -1 {GROUP} {figures} {GROUP} {figures} 2026-05-01 10:00:00"
+        found = read(f"{header}\n{row}\n")
+        assert (found.samples[0].time_s, found.samples[0].in_place_time_s, found.num_ranks) == (0.005, 0.005, 8)
+
+
 def test_the_program_names_the_collective() -> None:
     row = "1073741824 33554432 float none -1 5000.0 214.75 187.90 0 5000.0 214.75 187.90 0"
     assert read(f"# alltoall_perf -b 1G\n{HEADER}\n{row}\n").collective is Collective.ALL_TO_ALL

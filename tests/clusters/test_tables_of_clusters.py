@@ -11,9 +11,11 @@ from costmodel.collectives.tables import lookup
 from costmodel.spec import Collective, Source
 from planner.cli.main import run as planner
 from planner.clusters.read import LoadedCluster, load_cluster
+from planner.clusters.table_fit import are_other_gpus
 
 HERE = Path(__file__).parent
 REDUCE_8 = (HERE / "nccl_tests" / "h100_1n8g_dgxc_allreduce_8B-16GiB.txt").read_text(encoding="utf-8")
+L40S_8 = REDUCE_8.replace("NVIDIA H100 80GB HBM3", "NVIDIA L40S")
 UNKNOWN = (HERE / "nccl_tests" / "gb200_20rack1440g_coreweave_allreduce.txt").read_text(encoding="utf-8")
 """1,404 to 1,472 ranks by its figures."""
 CSV = "collective,num_ranks,num_nodes,bytes,time_us\n"
@@ -70,13 +72,15 @@ def test_runs_over_equal_groups_are_one_table_of_medians(tmp_path: Path) -> None
 
 def test_all_runs_of_a_file_enter(tmp_path: Path) -> None:
     gather = (HERE / "nccl_tests" / "a100-40_1n8g_superbench_allgather_oldformat.txt").read_text(encoding="utf-8")
-    loaded = load(tmp_path, "device: l40s\ncollectives: [both]\n", 8, both=f"{REDUCE_8}\n{gather}")
+    loaded = load(
+        tmp_path, "device: l40s\ncollectives: [both]\n", 8, both=f"{L40S_8}\n{gather.replace('A100-SXM4-40GB', 'L40S')}"
+    )
     assert groups(loaded, Source.MEASURED) == {("all_reduce", 8), ("all_gather", 8)}
 
 
 def test_a_part_of_a_machine_keeps_what_was_measured_inside_it(tmp_path: Path) -> None:
     """Eight ranks were measured in one machine of eight, of which four are asked for."""
-    loaded = load(tmp_path, "device: l40s\ndevices_per_node: 8\ncollectives: [own]\n", 4, own=REDUCE_8)
+    loaded = load(tmp_path, "device: l40s\ndevices_per_node: 8\ncollectives: [own]\n", 4, own=L40S_8)
     (table,) = loaded.spec.tables
     assert (table.num_ranks, table.num_nodes) == (8, 1)
 
@@ -91,6 +95,60 @@ def test_a_run_over_a_rack_prices_the_rack(tmp_path: Path) -> None:
     timed = lookup(spec, Collective.ALL_REDUCE, 72, 1, size_bytes)
     assert timed is not None
     assert (timed.time_s, timed.source) == (time_s, Source.MEASURED)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "content", "why"),
+    [
+        # 16 ranks of one host, which cannot be two machines of 8.
+        (
+            "device: l40s",
+            ranks(16) + row("sum", "0.02"),
+            "it has 16 ranks on 1 machine, but those of this cluster hold 8",
+        ),
+        # Two of 16 GPUs would have had the adapters to themselves.
+        (
+            "device: l40s",
+            CSV + "all_reduce,2,2,1048576,50\n",
+            "it has 2 ranks on 2 machines, but those of this cluster",
+        ),
+        ("device: h100-sxm", ranks(8) + row("sum", "0.02"), "it lists NVIDIA L40S, but the cluster has NVIDIA H100"),
+        ("device: a100-pcie-80gb", REDUCE_8.replace("H100 80GB HBM3", "A100-SXM4-80GB"), "it lists NVIDIA A100-SXM4"),
+    ],
+)
+def test_a_table_of_others_is_not_used_and_said(tmp_path: Path, cluster: str, content: str, why: str) -> None:
+    name = "own.csv" if content.startswith(CSV) else "own.txt"
+    loaded = load(tmp_path, f"{cluster}\ncollectives: [{name}]\n", 16, **{name: content})
+    assert groups(loaded, Source.MEASURED) == set()
+    assert any(f"its times of all_reduce price nothing, since {why}" in sentence for sentence in loaded.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("device", "listed", "are_others"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "A100-SXM4-40GB", False),
+        ("NVIDIA A100 80GB PCIe", "NVIDIA A100-PCIE-40GB", False),
+        ("NVIDIA H100 80GB HBM3", "NVIDIA H100", False),
+        ("NVIDIA H200 NVL", "NVIDIA H200", True),
+        ("NVIDIA B200", "NVIDIA GB200", True),
+        ("NVIDIA H100 80GB HBM3", "Tesla T4", True),
+        ("My GPU", "Tesla T4", False),
+    ],
+)
+def test_gpus_are_told_apart_by_what_the_driver_calls_them(device: str, listed: str, are_others: bool) -> None:
+    assert are_other_gpus(listed, [device]) == are_others
+
+
+def test_hosts_of_a_rack_are_one_unit(tmp_path: Path) -> None:
+    """72 ranks on 18 trays of four are those of one rack, and so are the 16 asked for."""
+    trays = "".join(
+        f"#  Rank {rank} Group 0 Pid {rank} on tray{rank // 4} device {rank % 4} [0x1b] NVIDIA GB200\n"
+        for rank in range(72)
+    )
+    busbw = row("sum", "0.02").replace("13.67  0.00", "13.67  0.01")
+    loaded = load(tmp_path, "device: gb200\ncollectives: [own]\n", 16, own=trays + busbw)
+    (table,) = [table for table in loaded.spec.tables if table.source is Source.MEASURED]
+    assert (table.num_ranks, table.num_nodes) == (72, 1)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 The columns tell most: a reduction is named for all-reduce, reduce-scatter and reduce; a root stands for broadcast,
 reduce, gather and scatter; `count` is per rank where the tensor is spread over the ranks; busbw / algbw is a formula
-of the number of ranks (nccl-tests doc/PERFORMANCE.md).
+of the number of ranks (nccl-tests doc/PERFORMANCE.md). sendrecv names a reduction as well, of which it makes no use,
+but its busbw is algbw, as that of an all-reduce is over two ranks only, and its results in place are never checked
+(sendrecv.cu).
 """
 
 from __future__ import annotations
@@ -58,10 +60,33 @@ def possible(rows: Sequence[Row]) -> set[Collective]:
     if spread is None:
         if has_root:
             return {Collective.REDUCE} if reduces else {Collective.BROADCAST}
-        return {Collective.ALL_REDUCE} if reduces else {Collective.SEND_RECV}
+        return _without_root(rows) if reduces else {Collective.SEND_RECV}
     if has_root:
         return {Collective.GATHER, Collective.SCATTER}
     return {Collective.REDUCE_SCATTER} if reduces else {Collective.ALL_GATHER, Collective.ALL_TO_ALL}
+
+
+def _without_root(rows: Sequence[Row]) -> set[Collective]:
+    """What rows may be that name a reduction and no root, of a tensor that is whole on every rank."""
+    groups = [group for row in rows for group in row.groups if group.algbw_gb_per_s > 0]
+    if not groups or any(group.busbw_gb_per_s != group.algbw_gb_per_s for group in groups):
+        return {Collective.ALL_REDUCE}
+    if is_checked_in_place(rows):
+        return {Collective.ALL_REDUCE}
+    if is_checked_out_of_place_only(rows):
+        return {Collective.SEND_RECV}
+    return {Collective.ALL_REDUCE, Collective.SEND_RECV}
+
+
+def is_checked_in_place(rows: Sequence[Row]) -> bool:
+    """Whether the results in place were checked."""
+    return any(row.groups[1].num_wrong is not None for row in rows if len(row.groups) > 1)
+
+
+def is_checked_out_of_place_only(rows: Sequence[Row]) -> bool:
+    """Whether the results in place were not checked, but the others: of all-to-all and sendrecv alone."""
+    has_both = all(len(row.groups) > 1 and row.groups[0].num_wrong is not None for row in rows)
+    return has_both and not is_checked_in_place(rows)
 
 
 def are_of_one(rows: Sequence[Row]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -53,14 +54,13 @@ def read_runs(text: str, where: str, file_name: str = "") -> tuple[CollectiveTab
 def _table(lines: list[str], where: str, file_name: str) -> CollectiveTable:
     warnings: list[str] = []
     rows = _rows(lines, where, warnings)
-    ranks = _ranks(lines, where)
+    ranks = _group_of_first(_ranks(lines, where), warnings)
     collective = _collective(lines, rows, len(ranks), where, file_name, warnings)
-    hosts = {found[3] for found in ranks.values()}
     return CollectiveTable(
         collective=collective,
         num_ranks=_num_ranks(len(ranks), rows, collective, where, warnings),
-        devices=tuple(dict.fromkeys(found[4].strip() for found in ranks.values())),
-        num_nodes=len(hosts) if len(hosts) > 1 else None,
+        devices=tuple(dict.fromkeys(rank["device"].strip() for rank in ranks)),
+        num_nodes=_num_nodes(ranks) or None,
         samples=tuple(_point(row) for row in rows),
         warnings=(*warnings, *_doubts(lines, rows)),
     )
@@ -73,14 +73,35 @@ def _ranks(lines: list[str], where: str) -> dict[int, re.Match[str]]:
         found = RANK.search(line)
         if found is None:
             continue
-        number = int(found[1][:9])
+        number = int(found["rank"][:9])
         other = ranks.setdefault(number, found)
-        if (other[2], other[3]) != (found[2], found[3]):
+        if other.group("pid", "host") != found.group("pid", "host"):
             raise BadInputError(
-                f"{where}: lists rank {number} twice (process {other[2]} on {shown(other[3])}, {found[2]} on "
-                f"{shown(found[3])}), so it is of runs that printed at the same time; give the output of one of them"
+                f"{where}: lists rank {number} twice (process {other['pid']} on {shown(other['host'])}, {found['pid']} "
+                f"on {shown(found['host'])}), so it is of runs that printed at the same time; give the output of one"
             )
     return ranks
+
+
+def _group_of_first(ranks: dict[int, re.Match[str]], warnings: list[str]) -> list[re.Match[str]]:
+    """The ranks that exchange with the first one: of several communicators side by side (NCCL_TESTS_SPLIT) only one."""
+    sizes = Counter(rank["group"] for rank in ranks.values())
+    if len(sizes) < 2:
+        return list(ranks.values())
+    first = ranks[min(ranks)]["group"]
+    warnings.append(f"{len(sizes)} groups ran side by side (NCCL_TESTS_SPLIT); one counts, of {sizes[first]} ranks")
+    if len(set(sizes.values())) > 1:
+        warnings.append(f"its groups differ: {', '.join(map(str, sorted(set(sizes.values()))))} ranks")
+    return [rank for rank in ranks.values() if rank["group"] == first]
+
+
+def _num_nodes(ranks: Sequence[re.Match[str]]) -> int:
+    """Machines of the ranks that are listed: hosts; one that lists a slot twice stands for two machines of its name."""
+    devices = Counter((rank["host"], rank["slot"]) for rank in ranks)
+    most: Counter[str] = Counter()
+    for (host, _), count in devices.items():
+        most[host] = max(most[host], count)
+    return most.total()
 
 
 def _rows(lines: list[str], where: str, warnings: list[str]) -> list[Row]:
@@ -130,23 +151,26 @@ def _collective(
                 "output of one run"
             )
         return named
+    if num_listed > 2 and Collective.SEND_RECV in possible:
+        # busbw is algbw, as that of an all-reduce is over two ranks only.
+        possible = {Collective.SEND_RECV}
     if by_file in possible:
         if len(possible) > 1:
             warnings.append(f"the columns fit {_either(possible)}; the file's name says {by_file.value}")
         return by_file
     if len(possible) == 1:
         (only,) = possible
+        if by_file is not None:
+            warnings.append(f"the file's name says {by_file.value}, but the columns are those of {only.value}")
         return only
-    # An all-to-all in place has nothing to check itself against, so its second check did not run.
-    in_place = [row.groups[1].num_wrong for row in rows if len(row.groups) > 1]
-    out_of_place = [row.groups[0].num_wrong for row in rows]
-    unchecked = in_place and all(wrong is None for wrong in in_place) and None not in out_of_place
     if Collective.ALL_TO_ALL in possible:
+        # An all-to-all in place has nothing to check itself against.
+        unchecked = inference.is_checked_out_of_place_only(rows)
         found = Collective.ALL_TO_ALL if unchecked else Collective.ALL_GATHER
         warnings.append(f"nothing names the collective; its columns fit {_either(possible)}; read as {found.value}")
         return found
     raise BadInputError(
-        f"{where}: nothing says whether it is {_either(possible)}; name the file after it, e.g. gather.txt"
+        f"{where}: nothing says whether it is {_either(possible)}; name the file after it, e.g. {min(possible)}.txt"
     )
 
 

@@ -2,8 +2,9 @@
 
     size count type [redop] [root]  time algbw busbw [#wrong]  [time algbw busbw [#wrong]]
 
-The second group is in place. Old versions print `error` for `#wrong` and leave redop or root blank; N/A stands for a
-check that did not run.
+The second group is in place. Old versions print `error` for `#wrong` and leave redop or root blank; N/A, or -1,
+stands for a check that did not run. Figures of single iterations (`i_min` and so on) may end a group, a
+timestamp a row.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 _TYPES = (
     "int8|uint8|char|int32|uint32|int|int64|uint64|half|float16|float32|float64|float|double|bfloat16|"
@@ -57,12 +59,23 @@ class Layout:
     """The columns that a header announces."""
 
     num_groups: int = 2
+    group_width: int = 4
+    """Words of one group."""
     has_check: bool = True
+    num_last: int = 0
+    """Words behind the groups: of a timestamp."""
 
-    @property
-    def group_width(self) -> int:
-        """Words of one group."""
-        return 4 if self.has_check else 3
+    @classmethod
+    def of(cls, header: list[str]) -> Self:
+        """The layout under the words of a header, without size, count and type."""
+        columns = [word for word in header if word != "timestamp"]
+        starts = [index for index, word in enumerate(columns) if word == "time"] or [0]
+        return cls(
+            num_groups=len(starts),
+            group_width=len(columns) - starts[-1],
+            has_check="#wrong" in columns or "error" in columns,
+            num_last=2 * (len(header) - len(columns)),
+        )
 
 
 def read_rows(lines: list[str]) -> Iterator[Row | str]:
@@ -71,8 +84,7 @@ def read_rows(lines: list[str]) -> Iterator[Row | str]:
     for line in lines:
         header = _HEADER.search(line)
         if header is not None:
-            words = header[1].split()
-            layout = Layout(max(1, words.count("time")), "#wrong" in words or "error" in words)
+            layout = Layout.of(header[1].split())
             continue
         found = _ROW.search(line)
         if found is None or line.lstrip().startswith("#"):
@@ -83,6 +95,7 @@ def read_rows(lines: list[str]) -> Iterator[Row | str]:
 
 def _row(found: re.Match[str], layout: Layout) -> Row | None:
     words = found[4].split()
+    words = words[: len(words) - layout.num_last]
     redop = None
     if words and re.fullmatch(r"[a-z_]+", words[0]):
         redop = words.pop(0)
@@ -93,7 +106,7 @@ def _row(found: re.Match[str], layout: Layout) -> Row | None:
     if len(words) not in (layout.group_width, layout.num_groups * layout.group_width):
         return None
     starts = range(0, len(words), layout.group_width)
-    groups = [_group(words[start : start + layout.group_width]) for start in starts]
+    groups = [_group(words[start : start + 3 + layout.has_check]) for start in starts]
     whole = tuple(group for group in groups if group is not None)
     if len(whole) != len(groups):
         return None
@@ -104,7 +117,7 @@ def _group(words: list[str]) -> Group | None:
     if not all(_NUMBER.fullmatch(word) for word in words[:3]):
         return None
     wrong: int | None = None
-    if len(words) == 4 and words[3] != "N/A":
+    if len(words) == 4 and words[3] not in ("N/A", "-1"):
         if not _NUMBER.fullmatch(words[3]):
             return None
         # The old column `error` holds the largest deviation, of which rounding makes a little.

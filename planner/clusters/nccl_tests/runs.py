@@ -10,7 +10,11 @@ import re
 from collections.abc import Sequence
 
 HEADER = re.compile(r"\bsize\s+count\s+type\b.*\btime\s+algbw\s+busbw\b")
-RANK = re.compile(r"#\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+(\d+)\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.+)$")
+RANK = re.compile(
+    r"#\s*Rank\s+(?P<rank>\d+)\s+(?:Group\s+(?P<group>\d+)\s+)?Pid\s+(?P<pid>\d+)\s+on\s+(?P<host>\S+)\s+"
+    r"device\s+(?P<slot>\d+\s+\[[^\]]*\])\s+(?P<device>.+)$"
+)
+"""A line of the list of ranks; GPUs of a machine stand in different slots."""
 PROGRAM = re.compile(r"\b(all_reduce|all_gather|reduce_scatter|alltoall|sendrecv|broadcast|scatter|gather|reduce)_perf")
 _CALL = re.compile(r"#\s*(?:nThread\s+\d|Using devices\b)")
 _ENDS = re.compile(r"\b(?:concluded|finished|completed|exited|fail(?:ed|ure)|error|killed|abort\w*)\b", re.IGNORECASE)
