@@ -9,6 +9,7 @@ from typing import Any
 
 from costmodel.errors import BadInputError
 from costmodel.spec.shown import shown
+from costmodel.units import counted
 from planner.clusters.links import BETWEEN_MACHINES
 from planner.clusters.nodes import Machines
 
@@ -32,6 +33,21 @@ def check_joins(data: Mapping[str, Any], machines: Machines, where: str) -> tupl
     if data.get("network") is not None and not machines.is_open and sum(g.num_nodes for g in machines.groups) == 1:
         return ("There is one machine, so network prices nothing.",)
     return ()
+
+
+def left_out(machines: Machines, num_devices: int) -> tuple[str, ...]:
+    """A sentence on machines that the first `num_devices` devices leave idle, where they differ."""
+    if len(machines.groups) == 1:
+        return ()
+    idle, left = [], num_devices
+    for group in machines.groups:
+        count = group.num_nodes - min(group.num_nodes, -(-max(left, 0) // group.node.num_devices))
+        left -= group.num_devices
+        if count:
+            idle.append(f"{counted(count, 'machine')} of {group.node.num_devices} x {group.node.device.name}")
+    if not idle:
+        return ()
+    return (f"Not used: {', '.join(idle)}, since ranks fill the machines in the order of the file.",)
 
 
 def _beside_tiers(data: Mapping[str, Any], machines: Machines, where: str) -> tuple[str, ...]:

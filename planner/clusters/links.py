@@ -12,9 +12,10 @@ from costmodel.errors import BadInputError
 from costmodel.spec import LinkKind, Nics, Node, NodeGroup, Source, Tier
 from costmodel.spec.link import ADAPTER_LINKS
 from costmodel.spec.shown import shown
+from costmodel.units import counted, format_rate
 from planner.clusters.node_links import levels_of_topology, with_peer_access
 from planner.clusters.nodes import Machines
-from planner.clusters.presets import preset_data, preset_of_device, usual_size
+from planner.clusters.presets import preset_data, preset_of_device, shares_adapters, usual_size
 
 NIC_EFFICIENCY_FRAC = 0.8
 """Share of the line rate that collectives between nodes reach: median of fits on published training runs."""
@@ -37,6 +38,10 @@ HOP_SOURCES = {
 BETWEEN_MACHINES = {"network": ADAPTER_LINKS, "wan": (*ADAPTER_LINKS, LinkKind.WAN)}
 """Keys that state what joins machines and sites, and the links that each may be."""
 
+STATED = "stated in the file"
+"""Note of a link whose source nobody names."""
+_UNKNOWN_SOURCE = {"source": Source.ASSUMED, "note": STATED}
+
 
 @dataclass(frozen=True)
 class Links:
@@ -55,7 +60,7 @@ def stated_tiers(given: Any, groups: Sequence[NodeGroup], num_devices: int, wher
         raise BadInputError(f"{where}: tiers must be a list of links from the innermost to the outermost")
     tiers = []
     for index, entry in enumerate(given):
-        data = {"source": Source.ASSUMED, **entry}
+        data = {**_UNKNOWN_SOURCE, **entry} if "source" not in entry else {**entry}
         if "num_devices" not in data and index == len(given) - 1:
             data["num_devices"] = num_devices
         tiers.append(Tier.from_data(data, f"{where}: tiers.{index}"))
@@ -124,13 +129,25 @@ def derived_tiers(data: Mapping[str, Any], machines: Machines, num_devices: int,
             tiers.append(network.model_copy(update={"num_devices": max(units), **cut}))
             if "wan" not in stated:
                 raise BadInputError(
-                    f"{where}: wan is missing: machines stand at different sites; state its bandwidth_bytes_per_s per "
-                    "device and its latency_s"
+                    f"{where}: wan is missing: machines stand at different sites; state the bandwidth_bytes_per_s of "
+                    "a site, which its GPUs share, and its latency_s"
                 )
-            tiers.append(stated["wan"].model_copy(update={"num_devices": num_devices}))
+            tiers.append(_shared_by_sites(stated["wan"], max(units), num_devices))
         else:
             tiers.append(network.model_copy(update={"num_devices": num_devices}))
     return Links(fitted(tiers, groups, num_devices), tuple(sentences))
+
+
+def _shared_by_sites(wan: Tier, largest: int, num_devices: int) -> Tier:
+    """The pipe of a site as what each device has of it; the site of most devices, `largest`, leaves each the least."""
+    note = f"{format_rate(wan.bandwidth_bytes_per_s)} of a site, shared by the {counted(largest, 'GPU')} of the largest"
+    return wan.model_copy(
+        update={
+            "num_devices": num_devices,
+            "bandwidth_bytes_per_s": wan.bandwidth_bytes_per_s / largest,
+            "note": f"{wan.note}; {note}" if wan.note else note,
+        }
+    )
 
 
 def _inner(machines: Machines, where: str, sentences: list[str]) -> list[Tier]:
@@ -226,50 +243,65 @@ def _of_machine(tier: Tier, usual: int, size: int) -> Tier:
 
 
 def _network(groups: Sequence[NodeGroup], where: str) -> Tier:
-    """The link between machines by their adapters, else by the preset of their device."""
-    rates = [
-        (
-            NIC_EFFICIENCY_FRAC * nics.count * nics.bandwidth_bytes_per_s / group.node.num_devices,
-            nics.link,
-            _hop_s(nics),
-        )
+    """The link between machines by the adapters that each kind states, else by the preset of its device.
+
+    The slowest counts.
+    """
+    tiers = [
+        _of_nics(group.node, group.node.nics) if group.node.nics else _of_usual_nics(group.node, where)
         for group in groups
-        if (nics := group.node.nics) is not None
     ]
-    if len(rates) == len(groups):
-        rate, link, hop_s = min(rates, key=lambda found: (found[0], -found[2]))
-        hop_source = "its adapters" if hop_s != HOP_S.get(link) else HOP_SOURCES[link]
-        return Tier(
-            name="network",
-            num_devices=1,
-            link=link,
-            bandwidth_bytes_per_s=rate,
-            latency_s=hop_s,
-            source=Source.ANALYTIC,
-            note=f"its adapters at {NIC_EFFICIENCY_FRAC} of line rate (fits on published runs), shared by its devices; "
-            f"hop of {hop_source}",
-        )
-    outer = [tier for group in groups if (tier := _of_preset(group.node, where)[1]) is not None]
-    if not outer:
+    return min(tiers, key=lambda tier: (tier.bandwidth_bytes_per_s, -tier.latency_s))
+
+
+def _of_nics(node: Node, nics: Nics) -> Tier:
+    """The share of each device in the adapters of its machine."""
+    hop_s = nics.latency_s if nics.latency_s is not None else HOP_S.get(nics.link, HOP_S[LinkKind.ETHERNET])
+    hop_source = "its adapters" if hop_s != HOP_S.get(nics.link) else HOP_SOURCES[nics.link]
+    return Tier(
+        name="network",
+        num_devices=1,
+        link=nics.link,
+        bandwidth_bytes_per_s=NIC_EFFICIENCY_FRAC * nics.count * nics.bandwidth_bytes_per_s / node.num_devices,
+        latency_s=hop_s,
+        source=Source.ANALYTIC,
+        note=f"its adapters at {NIC_EFFICIENCY_FRAC} of line rate (fits on published runs), shared by its devices; "
+        f"hop of {hop_source}",
+    )
+
+
+def _of_usual_nics(node: Node, where: str) -> Tier:
+    """The link between machines of the preset of its device; adapters of a machine are shared by as many as it has."""
+    name = preset_of_device(node.device.name)
+    tier = None if name is None else _of_preset(node, where)[1]
+    if name is None or tier is None:
         raise BadInputError(
-            f"{where}: network is missing: nothing says how the machines are joined; state network or nics"
+            f"{where}: network is missing: nothing says how machines of {node.device.name} are joined; state "
+            "network or nics"
         )
-    return min(outer, key=lambda tier: tier.bandwidth_bytes_per_s)
-
-
-def _hop_s(nics: Nics) -> float:
-    return nics.latency_s if nics.latency_s is not None else HOP_S.get(nics.link, HOP_S[LinkKind.ETHERNET])
+    size = usual_size(name)
+    if node.num_devices == size or not shares_adapters(tier):
+        return tier
+    share = size / node.num_devices
+    return tier.model_copy(
+        update={
+            "bandwidth_bytes_per_s": share * tier.bandwidth_bytes_per_s,
+            "note": f"{tier.note}; here shared by {node.num_devices}",
+        }
+    )
 
 
 def _stated(given: Any, name: str, where: str) -> Tier:
     """The tier under the key `name`, between machines or sites."""
     if not isinstance(given, dict):
         raise BadInputError(
-            f"{where}: {name} is {shown(given)}, but must hold link, bandwidth_bytes_per_s and latency_s"
+            f"{where}: {name} is {shown(given)}, but must hold link, bandwidth_bytes_per_s (per GPU of "
+            "network, of a site of wan) and latency_s"
         )
     links = BETWEEN_MACHINES[name]
     default = {"link": LinkKind.WAN} if LinkKind.WAN in links else {}
-    data = {"name": name, "num_devices": 1, "source": Source.ASSUMED, **default, **given}
+    unknown = _UNKNOWN_SOURCE if "source" not in given else {}
+    data = {"name": name, "num_devices": 1, **unknown, **default, **given}
     tier = Tier.from_data(data, f"{where}: {name}")
     if tier.link not in links:
         raise BadInputError(

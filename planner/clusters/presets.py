@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from costmodel.spec import LinkKind
+from costmodel.spec import LinkKind, Tier
 from planner.clusters.quantities import with_units
 from planner.clusters.strict_yaml import parse_shipped
 from planner.names import meant
@@ -120,6 +120,14 @@ def device_data(name: str) -> dict[str, Any]:
 def preset_of_device(device_name: str) -> str | None:
     """The preset whose device the driver calls `device_name`; None where no figures are published."""
     return _gpu_of_device().get(device_name)
+
+
+def shares_adapters(network: Tier) -> bool:
+    """Whether the devices of a machine share its adapters, of the link between machines of a GPU's preset.
+
+    Its note tells adapters "per node of 8", of which fewer devices have more, from those "per GPU".
+    """
+    return "per node of" in network.note
 
 
 def domain_size(name: str) -> int:

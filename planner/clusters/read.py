@@ -8,25 +8,29 @@ nccl-tests, and what is left out is derived or taken from --gpus. docs/clusters.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from costmodel.errors import BadInputError, MissingError
-from costmodel.spec import ClusterSpec, Source
+from costmodel.spec import ClusterSpec, DeviceKind, Source
 from costmodel.spec.base import parse_json
 from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
 from costmodel.spec.faults import offer
 from costmodel.spec.shown import json_kind, shown
+from costmodel.units import format_rate
 from planner.clusters.collective_tables import own_tables, with_published
-from planner.clusters.consistency import check_joins
-from planner.clusters.links import derived_tiers, stated_tiers
+from planner.clusters.consistency import check_joins, left_out
+from planner.clusters.links import STATED, derived_tiers, stated_tiers
+from planner.clusters.mistaken import refuse_output
 from planner.clusters.nodes import SHORT_KEYS, Machines, read_machines
 from planner.clusters.presets import FOLDER, UNPUBLISHED, hint, preset_data, preset_of_device, preset_path
 from planner.clusters.quantities import with_units
 from planner.clusters.resize import check_num_gpus, unequal_nodes
 from planner.clusters.strict_yaml import parse_yaml
 from planner.clusters.table_fit import Room
+from planner.clusters.text_output import MAX_OUTPUT_BYTES
 from planner.files import is_there, read_text, sha256_of_text
 
 MAX_YAML_BYTES = 2**15
@@ -67,7 +71,8 @@ class _Written:
 def load_cluster(text: str, num_gpus: int | None) -> LoadedCluster:
     """`num_gpus` devices of the cluster that `text` names: a preset, or a YAML or JSON file.
 
-    None means all the devices that a file states, or two machines where it states no number.
+    None means all the devices that a file states, or two machines, or racks of one NVLink domain, where it states no
+    number.
     Raises BadInputError for an unknown name (with close matches), a faulty file, a number of GPUs below 1 or above
     what the file holds; MissingError for `cpu`, which has to be measured.
     """
@@ -80,13 +85,27 @@ def load_cluster(text: str, num_gpus: int | None) -> LoadedCluster:
             f"Devices differ ({', '.join(device.name for device in spec.devices)}); every rank is priced at the "
             "slowest figures, since all wait for one another."
         )
-    facts += derived
-    facts += [
-        f"Link {tier.name!r} is assumed: {tier.note or 'nobody says where its figures come from'}."
-        for tier in spec.tiers
-        if tier.source is Source.ASSUMED
-    ]
+    facts += (*derived, *_assumed_links(spec))
     return LoadedCluster(spec, written.sha256, written.where, (*facts, *unequal_nodes(spec)))
+
+
+def _assumed_links(spec: ClusterSpec) -> Iterator[str]:
+    """A sentence on the links that a file states without a source, and one on others that are assumed."""
+    assumed = [tier for tier in spec.tiers if tier.source is Source.ASSUMED]
+    stated = [f"link {tier.name!r}" for tier in assumed if tier.note.startswith(STATED)]
+    per = "GPU" if spec.device.kind is DeviceKind.CUDA else "device"
+    others = [
+        f"link {tier.name!r} ({format_rate(tier.bandwidth_bytes_per_s)} per {per})"
+        for tier in assumed
+        if not tier.note.startswith(STATED)
+    ]
+    if stated:
+        yield (
+            f"Stated in the file without a source, so priced as assumed: {', '.join(stated)}; write `source: measured` "
+            "or `source: analytic` there if it is."
+        )
+    if others:
+        yield f"Assumed: {', '.join(others)}; `planner show` of the cluster says from what."
 
 
 def published_cluster(device_name: str) -> ClusterSpec | None:
@@ -107,7 +126,11 @@ def _written(text: str) -> _Written:
         raise BadInputError(f"cluster {text}: neither a preset nor a YAML or JSON file; {hint(text)}")
     where = f"cluster file {path}"
     is_json = path.suffix == ".json"
-    content = read_text(path, "cluster file", max_bytes=MAX_JSON_BYTES if is_json else MAX_YAML_BYTES)
+    content = read_text(path, "cluster file", max_bytes=MAX_JSON_BYTES if is_json else MAX_OUTPUT_BYTES)
+    if not is_json:
+        refuse_output(content, path, where)
+    if not is_json and len(content) > MAX_YAML_BYTES:
+        raise BadInputError(f"{where}: is larger than {MAX_YAML_BYTES // 2**10} KiB, so it cannot be one")
     data = parse_json(content, where) if is_json else parse_yaml(content, where)
     if not isinstance(data, dict):
         raise BadInputError(f"{where}: holds {json_kind(data)}, but must hold keys and values")
@@ -125,13 +148,15 @@ def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[
     tiers_given = data.get("tiers")
     machines = read_machines(data, where, written.folder)
     unused = check_joins(data, machines, where)
-    num_devices = _num_devices(machines, tiers_given) if num_gpus is None else num_gpus
+    room = Room.of(machines, tiers_given)
+    num_devices = _num_devices(machines, room, tiers_given) if num_gpus is None else num_gpus
     try:
         filled = machines.filled(num_devices)
     except ValueError:
+        key = "num_devices" if data.get("num_devices") is not None else "num_nodes"
         raise BadInputError(
-            f"{where}: has {machines.num_devices} devices, but {num_devices} are asked for; raise its "
-            "num_devices or ask for fewer"
+            f"{where}: has {machines.num_devices} devices, but {num_devices} are asked for; raise its {key} or ask for "
+            "fewer"
         ) from None
     if tiers_given is not None:
         tiers = stated_tiers(tiers_given, filled.groups, num_devices, where)
@@ -139,7 +164,7 @@ def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[
     else:
         links = derived_tiers(data, filled, num_devices, where)
         tiers, derived = links.tiers, links.assumptions
-    tables = own_tables(data, where, written.folder, written.source, Room.of(machines, tiers_given))
+    tables = own_tables(data, where, written.folder, written.source, room)
     if tiers_given is None:
         tables = with_published(tables, filled, own_network=data.get("network") is not None)
     parts = {
@@ -149,13 +174,16 @@ def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[
         "tables": tables.tables,
     }
     spec = ClusterSpec.from_data(parts, where)
-    return spec, (*machines.assumptions, *unused, *derived, *tables.assumptions)
+    return spec, (*machines.assumptions, *unused, *left_out(machines, num_devices), *derived, *tables.assumptions)
 
 
-def _num_devices(machines: Machines, tiers: Any) -> int:
-    """All that a file states, or two machines where the last group is open, or what its tiers join."""
+def _num_devices(machines: Machines, room: Room, tiers: Any) -> int:
+    """All that a file states; where the last group is open, two machines or racks, or what its tiers join."""
     if not machines.is_open:
         return machines.num_devices
-    total = min(machines.num_devices + machines.groups[-1].node.num_devices, MAX_CLUSTER_DEVICES)
+    size = machines.groups[-1].node.num_devices
+    per_unit = room.per_unit // size * size
+    is_rack = len(machines.groups) == 1 and per_unit > size
+    total = min(2 * per_unit if is_rack else machines.num_devices + size, MAX_CLUSTER_DEVICES)
     sizes = [tier.get("num_devices") for tier in tiers if isinstance(tier, dict)] if isinstance(tiers, list) else []
     return max([total, *(size for size in sizes if type(size) is int)])

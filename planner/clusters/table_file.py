@@ -7,6 +7,8 @@ Lines that begin with # say where the figures come from. Times are those of one 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from costmodel.errors import BadInputError
 from costmodel.spec import Collective, CollectivePoint, CollectiveTable, Source
 from costmodel.spec.shown import shown
@@ -15,17 +17,17 @@ COLUMNS = ["collective", "num_ranks", "num_nodes", "bytes", "time_us"]
 MAX_ROWS = 20_000
 
 
+def is_table_file(text: str) -> bool:
+    """Whether the first line of `text` that is no comment names the columns."""
+    return next(_lines(text), (0, [""]))[1] == COLUMNS
+
+
 def read_table_file(text: str, where: str, source: Source) -> tuple[CollectiveTable, ...]:
     """The tables in `text`, one per collective and number of ranks and machines.
 
     Raises BadInputError naming the line at fault.
     """
-    # No cell holds a comma or a quote, so lines are split as they stand.
-    lines = [
-        (number, line.split(","))
-        for number, line in enumerate(text.splitlines(), 1)
-        if line and not line.startswith("#")
-    ]
+    lines = list(_lines(text))
     header = lines[0][1] if lines else []
     if header != COLUMNS:
         raise BadInputError(f"{where}: its columns are {shown(header)}, but must be {', '.join(COLUMNS)}")
@@ -41,6 +43,13 @@ def read_table_file(text: str, where: str, source: Source) -> tuple[CollectiveTa
         CollectiveTable(collective=op, num_ranks=num_ranks, num_nodes=num_nodes, samples=tuple(samples), source=source)
         for (op, num_ranks, num_nodes), samples in points.items()
     )
+
+
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Numbers and cells of the lines that are no comments; no cell holds a comma or a quote."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line and not line.startswith("#"):
+            yield number, line.split(",")
 
 
 def _row(row: list[str], place: str) -> tuple[Collective, int, int, int, float]:

@@ -91,3 +91,58 @@ def test_the_name_that_a_driver_reports_says_the_maker(name: str) -> None:
     device: Device = load_cluster(name, 1).spec.device
     assert device.maker == ("AMD" if name.startswith("mi") else "NVIDIA")
     assert device.model_copy(update={"name": "Mine"}).maker is None
+
+
+def test_machines_that_a_number_of_gpus_leaves_idle_are_said(tmp_path: Path) -> None:
+    machines = (
+        "nodes: [{num_nodes: 2, device: a100-sxm-80gb, num_devices: 8}, {num_nodes: 2, device: h100-sxm, "
+        "num_devices: 8}]\n"
+    )
+    end = " x NVIDIA H100 80GB HBM3, since ranks fill the machines in the order of the file."
+    assert f"Not used: 2 machines of 8{end}" in load(tmp_path, machines, 16).assumptions
+    assert f"Not used: 1 machine of 8{end}" in load(tmp_path, machines, 20).assumptions
+    assert not any("Not used" in said for said in load(tmp_path, machines, 32).assumptions)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("device: h100-sxm\nnum_nodes: 2\n", "num_nodes"),
+        ("device: h100-sxm\nnum_devices: 16\n", "num_devices"),
+        ("nodes: [{num_nodes: 2, device: h100-sxm, num_devices: 8}]\n", "num_nodes"),
+    ],
+)
+def test_more_gpus_than_there_are_lead_to_the_key_that_says_how_many(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(BadInputError, match=f"has 16 devices, but 64 are asked for; raise its {key} or ask for fewer"):
+        load(tmp_path, text, 64)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "line"),
+    [
+        ("topology/h100x8_nv18_nvswitch_no_nics.txt", "the output of nvidia-smi topo -m", "topology: given.txt"),
+        ("topology/mi250_8gcd_rocm-smi_showtopotype.txt", "the output of rocm-smi", "topology: given.txt"),
+        ("nccl_tests/h100_1n8g_dgxc_allreduce_8B-16GiB.txt", "an output of nccl-tests", "collectives: [given.txt]"),
+    ],
+)
+def test_what_a_cluster_file_names_is_no_cluster_file(tmp_path: Path, name: str, what: str, line: str) -> None:
+    path = tmp_path / "given.txt"
+    path.write_text((Path(__file__).parent / name).read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(BadInputError) as refusal:
+        load_cluster(str(path), 8)
+    said = str(refusal.value)
+    assert f"given.txt: is {what}" in said
+    assert f"with the lines `device: NAME` (a GPU of `planner clusters`) and `{line}`" in said
+
+
+def test_a_csv_of_collectives_is_no_cluster_file(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("# of ours\ncollective,num_ranks,num_nodes,bytes,time_us\n")
+    with pytest.raises(BadInputError, match=r"is a CSV of measured collectives.*`collectives: \[own\.csv\]`"):
+        load_cluster(str(tmp_path / "own.csv"), 8)
+
+
+@pytest.mark.parametrize("name", ["gb200", "gb200-nvl72", "gb300-nvl72"])
+def test_without_a_number_of_gpus_two_racks_are_taken(name: str) -> None:
+    spec = load_cluster(name, None).spec
+    assert [(tier.name, tier.num_devices) for tier in spec.tiers] == [("rack", 72), ("network", 144)]
+    assert spec.node_sizes == (4,) * 36

@@ -233,7 +233,7 @@ def test_peer_access_decides_the_share_of_the_slot(
     key = f"peer_access: {stated}\n" if stated else ""
     loaded = load(tmp_path, f"device: rtx-4090\n{key}", 8)
     assert tiers(loaded.spec) == [("node", (8,), preset_gb)]
-    assert any(f"peer_access is {stated}" in sentence for sentence in loaded.assumptions) == bool(stated)
+    assert (f"peer_access is {stated}" in loaded.spec.tiers[0].note) == bool(stated)
     (tmp_path / "topo.txt").write_text(FOUR_AND_TWO)
     spec = load(tmp_path, f"device: rtx-4090\ntopology: topo.txt\n{key}", 6).spec
     assert tiers(spec) == [("switch", (4, 2), switch_gb), ("node", (6,), 15.5)]

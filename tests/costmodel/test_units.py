@@ -192,3 +192,7 @@ def test_a_written_rate_reads_back_within_rounding(bytes_per_s: float) -> None:
 def test_a_size_is_its_number_times_its_unit(number: int, unit: str) -> None:
     factor = {"B": 1, "kB": 1000, "GB": 1000**3, "KiB": 1024, "GiB": 1024**3}[unit]
     assert math.isclose(units.parse_bytes(f"{number} {unit}"), number * factor, rel_tol=1e-12)
+
+
+def test_a_number_goes_with_its_noun() -> None:
+    assert [units.counted(count, "GPU") for count in (0, 1, 2, 1024)] == ["0 GPUs", "1 GPU", "2 GPUs", "1,024 GPUs"]
