@@ -9,6 +9,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from costmodel.errors import BadInputError
 
@@ -72,12 +73,21 @@ def sha256_of_text(text: str) -> str:
 
 def schema_of(text: str) -> str | None:
     """The `schema` key of JSON `text`, or None where it has none or is no JSON object."""
+    schema = _object(text).get("schema")
+    return schema if isinstance(schema, str) else None
+
+
+def keys_of(text: str) -> frozenset[str]:
+    """The keys of the JSON object `text`; none where it is no JSON object."""
+    return frozenset(_object(text))
+
+
+def _object(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    schema = data.get("schema") if isinstance(data, dict) else None
-    return schema if isinstance(schema, str) else None
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def check_writable(

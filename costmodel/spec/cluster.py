@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from costmodel.spec.base import Document
 from costmodel.spec.collective import CollectiveTable
-from costmodel.spec.device import Device, slowest
+from costmodel.spec.device import Device, DeviceKind, slowest
 from costmodel.spec.link import Tier
 from costmodel.spec.node import Node, NodeGroup
 from costmodel.spec.shown import shown
@@ -95,6 +95,11 @@ class ClusterSpec(Document):
     def node_sizes(self) -> tuple[int, ...]:
         """Devices of every machine, in order."""
         return tuple(group.node.num_devices for group in self.nodes for _ in range(group.num_nodes))
+
+    @property
+    def device_noun(self) -> str:
+        """What people call a device."""
+        return "GPU" if self.devices[0].kind is DeviceKind.CUDA else "device"
 
     @property
     def devices_per_node(self) -> int:

@@ -1,16 +1,16 @@
-"""What is shown of clusters, topologies and measured collectives: as a JSON object, and as lines for a person."""
+"""What is shown of clusters and measured collectives: as a JSON object, and as lines for a person."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
 
 from costmodel import units
-from costmodel.spec import ClusterSpec, CollectiveTable, Device, Node, NodeTopology, Source
+from costmodel.spec import ClusterSpec, CollectiveTable, Device, Node, NodeGroup, Source
 from planner.cli.console import line, table
+from planner.clusters.links import STATED
 
 
 def cluster_object(cluster: ClusterSpec) -> dict[str, Any]:
@@ -27,9 +27,9 @@ def cluster_object(cluster: ClusterSpec) -> dict[str, Any]:
 
 def print_cluster(console: Console, cluster: ClusterSpec) -> None:
     """A cluster in a few lines, each figure with its source."""
-    console.print(line(f"{cluster.name}: {cluster.num_devices} devices", "bold"))
+    console.print(line(f"{cluster.name}: {units.counted(cluster.num_devices, cluster.device_noun)}", "bold"))
     for group in cluster.nodes:
-        console.print(line(f"{group.num_nodes} x {_machine(group.node)}."))
+        console.print(line(f"{_machines(group)}."))
     for device in cluster.devices:
         _print_device(console, device)
     rows = [
@@ -44,17 +44,27 @@ def print_cluster(console: Console, cluster: ClusterSpec) -> None:
         for tier in cluster.tiers
     ]
     if rows:
-        console.print(table(("tier", "devices", "link", "per device", "hop", "source"), rows))
-    notes = [
-        *(group.node.note for group in cluster.nodes),
-        *(device.note for device in cluster.devices),
-        *(f"{tier.name}: {tier.note}" for tier in cluster.tiers if tier.note),
-    ]
-    for text in dict.fromkeys(notes):
-        if text:
-            console.print(line(text, "dim"))
+        console.print(table(("tier", "devices", "link", f"per {cluster.device_noun}", "hop", "source"), rows))
+    for text in dict.fromkeys(_notes(cluster)):
+        console.print(line(text, "dim"))
     for sentence in _tables(cluster):
         console.print(line(sentence))
+
+
+def _notes(cluster: ClusterSpec) -> Iterator[str]:
+    """Where the figures come from; of machines and devices with their names where there are several."""
+    nodes = [group.node for group in cluster.nodes]
+    for node in nodes:
+        if node.note:
+            is_alone = all(other.note == node.note for other in nodes)
+            yield node.note if is_alone else f"{node.name or node.device.name}: {node.note}"
+    for device in cluster.devices:
+        if device.note:
+            yield device.note if len(cluster.devices) == 1 else f"{device.name}: {device.note}"
+    for tier in cluster.tiers:
+        # That a link is stated without a source is said among what is assumed.
+        if tier.note and tier.note != STATED:
+            yield f"{tier.name}: {tier.note}"
 
 
 def _tables(cluster: ClusterSpec) -> Iterator[str]:
@@ -71,20 +81,26 @@ def _tables(cluster: ClusterSpec) -> Iterator[str]:
         yield f"{'Measured' if measured else 'Published'} times of collectives: {what}."
 
 
-def _machine(node: Node) -> str:
-    facts = [f"{node.name or 'machine'} with {node.num_devices} x {node.device.name}"]
+def _machines(group: NodeGroup) -> str:
+    name = group.node.name
+    count = f"{group.num_nodes:,} x {name}" if name else units.counted(group.num_nodes, "machine")
+    return f"{count} with {', '.join(_facts(group.node))}"
+
+
+def _facts(node: Node) -> list[str]:
+    facts = [f"{node.num_devices} x {node.device.name}"]
     if node.nics is not None:
         rate = units.format_rate(node.nics.bandwidth_bytes_per_s)
-        facts.append(f"{node.nics.count} {node.nics.link.value} adapters of {rate}")
+        facts.append(f"{units.counted(node.nics.count, f'{node.nics.link.value} adapter')} of {rate}")
     if node.host_memory_bytes is not None:
         facts.append(f"{units.format_bytes(node.host_memory_bytes)} of host memory")
     if node.num_cores is not None:
-        facts.append(f"{node.num_cores} cores")
+        facts.append(units.counted(node.num_cores, "core"))
     if node.price_usd_per_device_hour is not None:
         facts.append(f"{node.price_usd_per_device_hour:g} USD per device and hour")
     if node.site:
         facts.append(f"at {node.site}")
-    return ", ".join(facts)
+    return facts
 
 
 def _print_device(console: Console, device: Device) -> None:
@@ -109,32 +125,6 @@ def _source(device: Device) -> str:
 def _sizes(sizes: Sequence[int]) -> str:
     """`8`, or `8 and 4` where the units differ."""
     return " and ".join(str(size) for size in sorted(set(sizes), reverse=True))
-
-
-def topology_object(topology: NodeTopology) -> dict[str, Any]:
-    """The machine that a tool of its driver describes."""
-    return {
-        "num_gpus": len(topology.gpus),
-        "num_nics": len(topology.nics),
-        "links": [{"pair": list(pair.pair), "kind": pair.label} for pair in topology.pairs],
-        "nics": {name: topology.nic_devices.get(name) for name in topology.nics},
-        "numa_of_gpu": topology.numa_of_gpu,
-        "warnings": list(topology.warnings),
-    }
-
-
-def print_topology(console: Console, topology: NodeTopology) -> None:
-    """A machine in a few lines: how many pairs of GPUs, or of GPU and adapter, each kind of link joins."""
-    console.print(line(f"{len(topology.gpus)} GPUs, {len(topology.nics)} network adapters", "bold"))
-    gpus = set(topology.gpus)
-    between = Counter(pair.label for pair in topology.pairs if set(pair.pair) <= gpus)
-    to_nics = Counter(pair.label for pair in topology.pairs if len(set(pair.pair) & gpus) == 1)
-    rows = [("GPU and GPU", kind, str(count)) for kind, count in between.most_common()]
-    rows += [("GPU and adapter", kind, str(count)) for kind, count in to_nics.most_common()]
-    if rows:
-        console.print(table(("between", "link", "pairs"), rows))
-    for warning in topology.warnings:
-        console.print(line(f"Warning: {warning}.", "yellow"))
 
 
 def collectives_object(found: CollectiveTable) -> dict[str, Any]:
@@ -167,6 +157,8 @@ def print_collectives(console: Console, found: CollectiveTable) -> None:
 
 
 def _table_sentence(found: CollectiveTable) -> str:
-    ranks = "an unknown number of" if found.num_ranks is None else str(found.num_ranks)
+    ranks = "an unknown number of ranks" if found.num_ranks is None else units.counted(found.num_ranks, "rank")
+    if (found.num_nodes or 1) > 1:
+        ranks += f" on {found.num_nodes} machines"
     devices = f" of {', '.join(found.devices)}" if found.devices else ""
-    return f"{found.collective.value} over {ranks} ranks{devices}, {len(found.samples)} sizes"
+    return f"{found.collective.value} over {ranks}{devices}, {units.counted(len(found.samples), 'size')}"

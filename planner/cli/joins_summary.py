@@ -103,7 +103,7 @@ def print_topology_joins(console: Console, joins: TopologyJoins) -> None:
     """The same of one machine; a lone GPU is joined to no other."""
     if len(joins.gpus) == 1:
         return
-    islands = [_gpus(island) for island in joins.islands if len(island) > 1]
+    islands = [named_in_short(island) for island in joins.islands if len(island) > 1]
     console.print(line(f"NVLink or xGMI islands: {_listed(islands, len(islands)) or 'none'}."))
     console.print(line(_sockets_sentence(joins.sockets)))
     _print_rings(console, joins.rings)
@@ -128,7 +128,7 @@ def _places(found: Islands) -> str:
 
 def _sockets_sentence(found: Sockets) -> str:
     """`GPU0-3 and GPU4-7 are on different sockets (SYS)`; single pairs where these do not part the GPUs."""
-    *others, last = (_gpus(group) for group in found.groups)
+    *others, last = (named_in_short(group) for group in found.groups)
     if not others:
         apart = []
     elif len(found.groups) > 2 and all(len(group) == 1 for group in found.groups):
@@ -151,12 +151,12 @@ def _sockets_object(found: Sockets) -> dict[str, Any]:
     return {name: [list(gpus) for gpus in getattr(found, name)] for name in ("groups", "across", "unknown")}
 
 
-def _gpus(names: Sequence[str]) -> str:
-    """`GPU0-3,6`, or the names as they are where they are not numbered."""
-    numbers = [name.removeprefix("GPU") for name in names]
+def named_in_short(names: Sequence[str], word: str = "GPU") -> str:
+    """`GPU0-3,6`, or the names as they are where they are not a `word` with numbers."""
+    numbers = [name.removeprefix(word) for name in names]
     if not all(number.isdecimal() for number in numbers):
         return ", ".join(names)
-    return f"GPU{_ranges(map(int, numbers))}"
+    return f"{word}{_ranges(map(int, numbers))}"
 
 
 def _ranges(numbers: Iterable[int]) -> str:

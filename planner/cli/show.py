@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 UNDERSTOOD = (
     "a model's config.json, preset name or module:factory, a cluster file or preset name, the output of `nvidia-smi "
-    "topo -m`, `rocm-smi --showtopotype` or nccl-tests, or a file of planner (profile, plan, measurement)"
+    "topo -m`, `rocm-smi --showtopotype` or nccl-tests, a CSV of collectives, or a file of planner (profile, plan, "
+    "measurement)"
 )
+CLUSTER_KEYS = {"device", "nodes", "tiers", "num_nodes", "devices_per_node", "topology", "collectives"}
+"""Keys that a cluster file has, and a model's config has not."""
 
 
 @click.command()
@@ -40,7 +43,8 @@ def show(file: str, svg: Path | None, as_config: bool, groups: str | None, as_js
     """Say what was understood from FILE, and what was assumed.
 
     FILE is a config.json or its folder, a cluster, profile, plan or measurement, the output of nvidia-smi topo -m,
-    rocm-smi --showtopotype or nccl-tests, the name of a preset, or module:factory, which is imported.
+    rocm-smi --showtopotype or nccl-tests, a CSV of collectives, the name of a preset, or module:factory, which is
+    imported.
     """
     from costmodel.errors import BadInputError
     from planner.cli.console import out, print_json
@@ -75,7 +79,7 @@ def _understand(file: str, axes: tuple[Axis, ...]) -> tuple[str, Shown]:
     from costmodel.errors import BadInputError
     from planner.cli.loading import names_factory
     from planner.clusters import presets as clusters
-    from planner.files import is_there, read_text, schema_of
+    from planner.files import is_there, keys_of, read_text, schema_of
     from planner.models import presets as models
 
     path = Path(file)
@@ -91,7 +95,7 @@ def _understand(file: str, axes: tuple[Axis, ...]) -> tuple[str, Shown]:
         raise BadInputError(f"{file}: neither a file nor a preset; {hint}")
     text = read_text(path, "file")
     schema = (schema_of(text) or "").partition("/")[0]
-    if schema == "cluster":
+    if schema == "cluster" or (not schema and CLUSTER_KEYS & keys_of(text)):
         return "cluster", _cluster(file, axes)
     if schema in _READERS:
         return _READERS[schema][0], _READERS[schema][1](file)
@@ -131,21 +135,28 @@ def _config(kind: str, file: str) -> dict[str, Any]:
 
 def _tool_output(text: str, file: str, axes: tuple[Axis, ...]) -> tuple[str, Shown] | None:
     """What a tool printed of a machine or of collectives; None where `text` is neither."""
-    from planner.cli import cluster_summary, joins_summary
+    from costmodel.spec import Source
+    from planner.cli import cluster_summary, joins_summary, topology_summary
     from planner.clusters import nccl_tests, topology
+    from planner.clusters.table_file import is_table_file, read_table_file
 
     if topology.looks_like(text):
         machine = topology.parse_topology(text, file)
         joins = joins_summary.joins_of_topology(machine, axes, file)
 
         def print_for_person(console: Console) -> None:
-            cluster_summary.print_topology(console, machine)
+            topology_summary.print_topology(console, machine, topology.tool_of(text))
             joins_summary.print_topology_joins(console, joins)
 
-        data = {**cluster_summary.topology_object(machine), **joins_summary.topology_joins_object(joins)}
+        data = {
+            "tool": topology.tool_of(text),
+            **topology_summary.topology_object(machine),
+            **joins_summary.topology_joins_object(joins),
+        }
         return "topology", (data, print_for_person)
-    if nccl_tests.looks_like(text):
-        tables = nccl_tests.read_runs(text, file, file)
+    is_csv = Path(file).suffix == ".csv" or is_table_file(text)
+    if is_csv or nccl_tests.looks_like(text):
+        tables = read_table_file(text, file, Source.MEASURED) if is_csv else nccl_tests.read_runs(text, file, file)
 
         def print_runs(console: Console) -> None:
             for table in tables:

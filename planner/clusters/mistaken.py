@@ -7,13 +7,12 @@ from pathlib import Path
 from costmodel.errors import BadInputError
 from planner.clusters import nccl_tests, topology
 from planner.clusters.table_file import is_table_file
-from planner.clusters.topology import nvidia_smi, rocm_smi
 
 
 def refuse_output(text: str, path: Path, where: str) -> None:
     """Raise BadInputError, with the lines to write, where `text` is no cluster but what a tool printed of one."""
     if topology.looks_like(text):
-        what = f"the output of {rocm_smi.TOOL if rocm_smi.looks_like(text) else nvidia_smi.TOOL}"
+        what = f"the output of {topology.tool_of(text)}"
         key = f"topology: {path.name}"
     elif is_table_file(text):
         what, key = "a CSV of measured collectives", f"collectives: [{path.name}]"

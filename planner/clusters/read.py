@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from costmodel.errors import BadInputError, MissingError
-from costmodel.spec import ClusterSpec, DeviceKind, Source
+from costmodel.spec import ClusterSpec, Source
 from costmodel.spec.base import parse_json
 from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
 from costmodel.spec.faults import offer
@@ -93,9 +93,8 @@ def _assumed_links(spec: ClusterSpec) -> Iterator[str]:
     """A sentence on the links that a file states without a source, and one on others that are assumed."""
     assumed = [tier for tier in spec.tiers if tier.source is Source.ASSUMED]
     stated = [f"link {tier.name!r}" for tier in assumed if tier.note.startswith(STATED)]
-    per = "GPU" if spec.device.kind is DeviceKind.CUDA else "device"
     others = [
-        f"link {tier.name!r} ({format_rate(tier.bandwidth_bytes_per_s)} per {per})"
+        f"link {tier.name!r} ({format_rate(tier.bandwidth_bytes_per_s)} per {spec.device_noun})"
         for tier in assumed
         if not tier.note.startswith(STATED)
     ]

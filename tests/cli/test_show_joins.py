@@ -76,7 +76,7 @@ def test_pairs_that_an_output_leaves_out_are_not_said_to_cross(planner, tmp_path
 def test_rings_of_a_layout_on_as_many_gpus_as_it_needs(planner) -> None:
     outcome = planner("show", "h100-sxm", "--groups", "tp=8,dp=4,pp=2")
     rows = [line.split() for line in outcome.stdout.splitlines()]
-    assert "h100-sxm: 64 devices" in outcome.stdout
+    assert "h100-sxm: 64 GPUs" in outcome.stdout
     assert ["tp", "8", "1", "8", "7", "node", "node:", "nvlink", "315", "GB/s"] in rows
     assert ["dp", "4", "8", "16", "3", "network", "network:", "infiniband", "40", "GB/s"] in rows
     assert ["pp", "2", "32", "32", "1", "network", "network:", "infiniband", "40", "GB/s"] in rows

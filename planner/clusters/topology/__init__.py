@@ -18,6 +18,11 @@ def looks_like(text: str) -> bool:
     return rocm_smi.looks_like(text) or nvidia_smi.looks_like(text)
 
 
+def tool_of(text: str) -> str:
+    """The command that printed `text`, which looks like a table of one of the tools."""
+    return rocm_smi.TOOL if rocm_smi.looks_like(text) else nvidia_smi.TOOL
+
+
 def parse_topology(text: str, where: str) -> NodeTopology:
     """The machine that the output `text` describes; raises BadInputError where it is none of these tools'."""
     if rocm_smi.looks_like(text):
