@@ -86,7 +86,7 @@ def test_rings_of_a_layout_on_as_many_gpus_as_it_needs(planner) -> None:
 def test_a_drawing_has_as_many_gpus_as_the_layout(planner, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("device: h100-sxm\nname: mine\n")
     assert planner("show", "c.yaml", "--groups", "tp=8,dp=3", "--svg", "c.svg").code == 0
-    assert "24 devices" in (tmp_path / "c.svg").read_text(encoding="utf-8")
+    assert "24 GPUs in 3 machines" in (tmp_path / "c.svg").read_text(encoding="utf-8")
 
 
 def test_the_order_of_the_option_is_the_order_on_the_ranks(planner) -> None:
