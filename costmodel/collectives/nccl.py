@@ -10,8 +10,9 @@ links carry; over two machines an adapter sees every byte only once each way, so
 the size; that NVLS starts as slowly is assumed, as NCCL has no such share for it.
 
 How far it is off, as a factor either way, from 16 KiB on: inside a node, against the published series of A100, H100,
-H200 and B200, 1.21 in the median and 1.61 at the 90th percentile (tests/clusters/test_collective_tables.py); over
-nodes see tests/clusters/test_collectives_between_nodes.py. `tables` corrects it where something was measured.
+H200 and B200 that the links were not fitted to, 1.23 in the median and 1.61 at the 90th percentile
+(tests/clusters/test_collective_tables.py); over nodes see tests/clusters/test_collectives_between_nodes.py. `tables`
+corrects it where something was measured.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Collectives round a ring of ranks, by latency and bandwidth of each tier: the fallback where nothing was measured.
+"""Collectives round a ring of CPU ranks, by latency and bandwidth of each tier, where nothing was measured.
 
 It is the ring of NCCL's own cost model (src/graph/tuning.cc) with one protocol and one latency a hop. Such a line
 through the smallest and the largest size of a series is off by a factor of 1.8 in the median at its worst size, mostly

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Self
 
@@ -78,3 +79,8 @@ class Tier(Spec):
             return self.unit_sizes
         full, rest = divmod(num_ranks, self.num_devices)
         return (self.num_devices,) * full + ((rest,) if rest else ())
+
+
+def joined_without_network(tiers: Iterable[Tier]) -> int:
+    """Devices that reach one another without a network: of a machine, or of a rack of one NVLink domain."""
+    return max((tier.num_devices for tier in tiers if not tier.link.is_network), default=1)

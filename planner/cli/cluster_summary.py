@@ -10,7 +10,7 @@ from rich.console import Console
 from costmodel import units
 from costmodel.spec import ClusterSpec, CollectiveTable, Device, Node, NodeGroup, Source
 from planner.cli.console import line, table
-from planner.clusters.links import STATED
+from planner.clusters.stated_tiers import STATED
 
 
 def cluster_object(cluster: ClusterSpec) -> dict[str, Any]:

@@ -90,12 +90,12 @@ def print_cluster_joins(console: Console, joins: ClusterJoins) -> None:
     if cluster.num_devices > 1 and cluster.device.kind is not DeviceKind.CPU:
         console.print(line(_islands_sentence(joins.islands, cluster.num_devices)))
     for machines, found in joins.sockets:
-        sentence = _sockets_sentence(found)
+        sentence = _sockets_words(found)
         if len(machines) < len(cluster.node_sizes):
             sentence = f"Machine{'s' * (len(machines) > 1)} {_ranges(machines)}: {sentence}"
         elif len(machines) > 1:
             sentence = f"Each machine: {sentence}"
-        console.print(line(sentence))
+        console.print(line(f"{sentence[0].upper()}{sentence[1:]}."))
     _print_rings(console, joins.rings)
 
 
@@ -105,7 +105,8 @@ def print_topology_joins(console: Console, joins: TopologyJoins) -> None:
         return
     islands = [named_in_short(island) for island in joins.islands if len(island) > 1]
     console.print(line(f"NVLink or xGMI islands: {_listed(islands, len(islands)) or 'none'}."))
-    console.print(line(_sockets_sentence(joins.sockets)))
+    words = _sockets_words(joins.sockets)
+    console.print(line(f"{words[0].upper()}{words[1:]}."))
     _print_rings(console, joins.rings)
 
 
@@ -126,7 +127,7 @@ def _places(found: Islands) -> str:
     return _ranges(found.ranks) + (f", then every {found.stride:,}" if found.count > 1 else "")
 
 
-def _sockets_sentence(found: Sockets) -> str:
+def _sockets_words(found: Sockets) -> str:
     """`GPU0-3 and GPU4-7 are on different sockets (SYS)`; single pairs where these do not part the GPUs."""
     *others, last = (named_in_short(group) for group in found.groups)
     if not others:
@@ -143,8 +144,7 @@ def _sockets_sentence(found: Sockets) -> str:
     if found.unknown:
         pairs = _listed((f"{one} and {other}" for one, other in found.unknown), len(found.unknown))
         apart.append(f"what joins {pairs} is not said")
-    sentence = "; ".join(apart)
-    return f"{sentence[0].upper()}{sentence[1:]}."
+    return "; ".join(apart)
 
 
 def _sockets_object(found: Sockets) -> dict[str, Any]:

@@ -162,7 +162,8 @@ def _tool_output(text: str, file: str, axes: tuple[Axis, ...]) -> tuple[str, Sho
             for table in tables:
                 cluster_summary.print_collectives(console, table)
 
-        return "collectives", ({"runs": [cluster_summary.collectives_object(table) for table in tables]}, print_runs)
+        first, *others = (cluster_summary.collectives_object(table) for table in tables)
+        return "collectives", ({**first, "runs": [first, *others]} if others else first, print_runs)
     return None
 
 

@@ -12,6 +12,7 @@ from costmodel.spec import Collective, CollectiveTable, Source
 from planner.clusters.nccl_tests import NamedTable, read_tables
 from planner.clusters.nodes import Machines
 from planner.clusters.presets import FOLDER, preset_data, preset_of_device
+from planner.clusters.published_links import joins_as_published
 from planner.clusters.table_fit import Room
 
 
@@ -83,13 +84,17 @@ def _joined(tables: Sequence[CollectiveTable]) -> CollectiveTable:
 
 def with_published(own: Tables, machines: Machines, *, own_network: bool) -> Tables:
     """`own` and, for other operations and groups, what was published of equal machines whose links a preset says."""
-    node = machines.groups[0].node
-    is_preset = node.topology is None and len({group.node.device.name for group in machines.groups}) == 1
-    preset = machines.preset or (preset_of_device(node.device.name) if is_preset else None)
+    nodes = [group.node for group in machines.groups]
+    is_one_kind = len({node.device.name for node in nodes}) == 1
+    preset = machines.preset or (preset_of_device(nodes[0].device.name) if is_one_kind else None)
     listed = preset_data(preset).get("collectives") if preset is not None else None
+    if listed and not all(joins_as_published(node) for node in machines.whole):
+        said = f"Published times of {preset} price nothing, since the topology says other links than theirs."
+        return Tables(own.tables, (*own.assumptions, said))
     known = {_group(table) for table in own.tables}
-    # What was measured between the machines of a preset says nothing of others.
-    is_joined_alike = machines.preset is not None and not own_network
+    # What was measured between the machines of a preset says nothing of others, nor of those at several sites.
+    is_at_one_site = len({node.site for node in nodes}) == 1
+    is_joined_alike = machines.preset is not None and not own_network and is_at_one_site
     published = tuple(
         item.table
         for item in read_tables(listed, f"preset {preset}", FOLDER, Source.ANALYTIC)

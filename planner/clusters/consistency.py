@@ -30,9 +30,17 @@ def check_joins(data: Mapping[str, Any], machines: Machines, where: str) -> tupl
             f"{where}: wan joins sites, but all machines stand at one; give each entry of nodes its site, or leave wan "
             "out"
         )
-    if data.get("network") is not None and not machines.is_open and sum(g.num_nodes for g in machines.groups) == 1:
-        return ("There is one machine, so network prices nothing.",)
-    return ()
+    said = []
+    if data.get("network") is not None:
+        at_site = Counter[str]()
+        for group in machines.groups:
+            at_site[group.node.site] += group.num_nodes
+        if not machines.is_open and max(at_site.values()) == 1:
+            where_alone = "There is one machine" if len(sites) == 1 else "There is one machine at each site"
+            said.append(f"{where_alone}, so network prices nothing.")
+        elif any(group.node.nics is not None for group in machines.groups):
+            said.append("Links between machines are priced as network states them; nics price none.")
+    return tuple(said)
 
 
 def left_out(machines: Machines, num_devices: int) -> tuple[str, ...]:

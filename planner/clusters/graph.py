@@ -10,9 +10,8 @@ topology was read, pairs of devices that share links of their own, or a way over
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import networkx
@@ -87,11 +86,6 @@ def pair_between(graph: Graph, one: int, other: int) -> Pair | None:
     """What the topology of their machine says of two ranks; None where it was not read, or does not say."""
     edge = graph.get_edge_data(("device", 0, one), ("device", 0, other))
     return None if edge is None else edge.get("pair")
-
-
-def ring_meets(graph: Graph, ranks: Sequence[int]) -> Counter[Tier]:
-    """Hops of a ring through `ranks` in their order, by the outermost tier that each meets; the way back left out."""
-    return Counter(tiers_between(graph, one, other)[-1] for one, other in pairwise(ranks))
 
 
 def groups_of_axis(degrees: Sequence[int], axis: int) -> Iterator[range]:

@@ -13,9 +13,12 @@ from costmodel.spec import LinkKind, Nics, Node, NodeGroup, Source, Tier
 from costmodel.spec.link import ADAPTER_LINKS
 from costmodel.spec.shown import shown
 from costmodel.units import counted, format_rate
+from planner.clusters.fitting import first_units, fitted, resized
 from planner.clusters.node_links import levels_of_topology, with_peer_access
 from planner.clusters.nodes import Machines
-from planner.clusters.presets import preset_data, preset_of_device, shares_adapters, usual_size
+from planner.clusters.presets import preset_of_device, shares_adapters, usual_size
+from planner.clusters.published_links import joins_as_published, tiers_of_preset
+from planner.clusters.stated_tiers import stated_tier
 
 NIC_EFFICIENCY_FRAC = 0.8
 """Share of the line rate that collectives between nodes reach: median of fits on published training runs."""
@@ -38,10 +41,6 @@ HOP_SOURCES = {
 BETWEEN_MACHINES = {"network": ADAPTER_LINKS, "wan": (*ADAPTER_LINKS, LinkKind.WAN)}
 """Keys that state what joins machines and sites, and the links that each may be."""
 
-STATED = "stated in the file"
-"""Note of a link whose source nobody names."""
-_UNKNOWN_SOURCE = {"source": Source.ASSUMED, "note": STATED}
-
 
 @dataclass(frozen=True)
 class Links:
@@ -49,60 +48,8 @@ class Links:
 
     tiers: tuple[Tier, ...]
     assumptions: tuple[str, ...] = ()
-
-
-def stated_tiers(given: Any, groups: Sequence[NodeGroup], num_devices: int, where: str) -> tuple[Tier, ...]:
-    """The tiers under the key `tiers`; the outermost may leave out its number of devices.
-
-    Raises BadInputError naming the tier at fault.
-    """
-    if not isinstance(given, list) or not given or not all(isinstance(tier, dict) for tier in given):
-        raise BadInputError(f"{where}: tiers must be a list of links from the innermost to the outermost")
-    tiers = []
-    for index, entry in enumerate(given):
-        data = {**_UNKNOWN_SOURCE, **entry} if "source" not in entry else {**entry}
-        if "num_devices" not in data and index == len(given) - 1:
-            data["num_devices"] = num_devices
-        tiers.append(Tier.from_data(data, f"{where}: tiers.{index}"))
-    return fitted(tiers, groups, num_devices)
-
-
-def fitted(tiers: Sequence[Tier], groups: Sequence[NodeGroup], num_devices: int) -> tuple[Tier, ...]:
-    """`tiers` around `num_devices` devices: units cut at the ends of unequal machines, outer tiers that join nothing
-    left out."""
-    sizes = [group.node.num_devices for group in groups for _ in range(group.num_nodes)]
-    differ = len(set(sizes[:-1])) > 1 or sizes[-1] > sizes[0]
-    found: list[Tier] = []
-    for tier in tiers:
-        changes: dict[str, Any] = {"num_devices": min(tier.num_devices, num_devices)}
-        if tier.unit_sizes:
-            units = _first(tier.unit_sizes, num_devices)
-            changes = {"num_devices": max(units), "unit_sizes": units if len(set(units)) > 1 else ()}
-        elif tier.num_devices <= max(sizes) and (differ or sizes[0] % tier.num_devices):
-            units = tuple(part for size in sizes for part in tier.sizes(size))
-            changes = {"num_devices": max(units), "unit_sizes": units}
-        if not found or changes["num_devices"] > found[-1].num_devices:
-            found.append(_resized(tier, **changes))
-    return tuple(found)
-
-
-def _resized(tier: Tier, num_devices: int, **changes: Any) -> Tier:
-    """`tier` around as many devices; of a mesh they keep the links to the peers that are left."""
-    if tier.is_mesh:
-        share = max(1, num_devices - 1) / max(1, tier.num_devices - 1)
-        changes["bandwidth_bytes_per_s"] = share * tier.bandwidth_bytes_per_s
-    return tier.model_copy(update={"num_devices": num_devices, **changes})
-
-
-def _first(units: Sequence[int], num_devices: int) -> tuple[int, ...]:
-    """The units of the first `num_devices` devices."""
-    found, left = [], num_devices
-    for size in units:
-        if left <= 0:
-            break
-        found.append(min(size, left))
-        left -= size
-    return tuple(found)
+    without_source: frozenset[str] = frozenset()
+    """Names of those that a file states without saying what its figures rest on."""
 
 
 def derived_tiers(data: Mapping[str, Any], machines: Machines, num_devices: int, where: str) -> Links:
@@ -111,7 +58,9 @@ def derived_tiers(data: Mapping[str, Any], machines: Machines, num_devices: int,
     Inside a machine they come from its topology, else from the preset of its device. Between machines they come from
     the key `network`, else from the adapters, else from the preset; between sites from the key `wan`.
     """
-    stated = {name: _stated(data[name], name, where) for name in BETWEEN_MACHINES if data.get(name) is not None}
+    read = {name: _stated(data[name], name, where) for name in BETWEEN_MACHINES if data.get(name) is not None}
+    stated = {name: tier for name, (tier, _) in read.items()}
+    without_source = frozenset(tier.name for tier, has_source in read.values() if not has_source)
     if num_devices == 1:
         return Links(())
     groups = machines.groups
@@ -135,7 +84,7 @@ def derived_tiers(data: Mapping[str, Any], machines: Machines, num_devices: int,
             tiers.append(_shared_by_sites(stated["wan"], max(units), num_devices))
         else:
             tiers.append(network.model_copy(update={"num_devices": num_devices}))
-    return Links(fitted(tiers, groups, num_devices), tuple(sentences))
+    return Links(fitted(tiers, groups, num_devices), tuple(sentences), without_source)
 
 
 def _shared_by_sites(wan: Tier, largest: int, num_devices: int) -> Tier:
@@ -154,7 +103,7 @@ def _inner(machines: Machines, where: str, sentences: list[str]) -> list[Tier]:
     """Tiers inside the machines; where these differ, every level is as slow as the slowest machine's."""
     per_machine: list[tuple[Tier, ...]] = []
     for node in machines.whole:
-        if node.topology is not None:
+        if node.topology is not None and not joins_as_published(node):
             levels = levels_of_topology(node.topology, node.device, where, peer_access=node.peer_access)
             sentences += [sentence for sentence in levels.assumptions if sentence not in sentences]
             per_machine.append(levels.tiers)
@@ -162,7 +111,7 @@ def _inner(machines: Machines, where: str, sentences: list[str]) -> list[Tier]:
             # A smaller machine is taken for a part of the largest: its devices reach one another as those do.
             alike = [other for other in machines.whole if other.device == node.device]
             largest = max(alike, key=lambda other: other.num_devices)
-            tiers = _of_preset(largest, where)[0]
+            tiers = tiers_of_preset(largest, where)[0]
             per_machine.append(tuple(_with_stated_access(tier, node, where) for tier in tiers))
         else:
             per_machine.append(())
@@ -200,9 +149,10 @@ def _laid_out(tiers: Sequence[Tier | None], machines: Machines) -> Tier:
         units = [
             size
             for tier, group, node in zip(tiers, machines.groups, machines.whole, strict=True)
-            for size in _first(tier.sizes(node.num_devices) if tier else (1,), group.node.num_devices) * group.num_nodes
+            for size in first_units(tier.sizes(node.num_devices) if tier else (1,), group.node.num_devices)
+            * group.num_nodes
         ]
-    tier = _resized(widest, max(units), unit_sizes=())
+    tier = resized(widest, max(units), unit_sizes=())
     return tier if tier.sizes(sum(units)) == tuple(units) else tier.model_copy(update={"unit_sizes": tuple(units)})
 
 
@@ -216,30 +166,6 @@ def _of_whole_machines(groups: Sequence[NodeGroup], most: int) -> list[int]:
                 units.append(0)
             units[-1] += size
     return units
-
-
-def _of_preset(node: Node, where: str) -> tuple[tuple[Tier, ...], Tier | None]:
-    """Tiers inside such a machine of the node's device, or rack of them, and the one beyond where there is one."""
-    name = preset_of_device(node.device.name)
-    if name is None:
-        raise BadInputError(
-            f"{where}: tiers is missing: nothing says how {node.device.name} reaches the others of its machine; state "
-            "tiers, or give its topology"
-        )
-    data, size = preset_data(name), usual_size(name)
-    # One machine more than the widest stated tier joins, so that none is cut.
-    num_nodes = 1 + max(-(-tier.get("num_devices", size) // size) for tier in data["tiers"])
-    usual = NodeGroup(num_nodes=num_nodes, node=Node(device=node.device, num_devices=size))
-    tiers = stated_tiers(data["tiers"], (usual,), usual.num_devices, f"preset {name}")
-    inner = tuple(_of_machine(tier, size, node.num_devices) for tier in tiers if not tier.link.is_network)
-    return inner, next((tier for tier in tiers if tier.link.is_network), None)
-
-
-def _of_machine(tier: Tier, usual: int, size: int) -> Tier:
-    """`tier` of a machine of `usual` devices in one of `size`: the tier that is the machine grows with it."""
-    if tier.num_devices > usual:
-        return tier
-    return _resized(tier, size if tier.num_devices == usual else min(tier.num_devices, size))
 
 
 def _network(groups: Sequence[NodeGroup], where: str) -> Tier:
@@ -256,8 +182,9 @@ def _network(groups: Sequence[NodeGroup], where: str) -> Tier:
 
 def _of_nics(node: Node, nics: Nics) -> Tier:
     """The share of each device in the adapters of its machine."""
-    hop_s = nics.latency_s if nics.latency_s is not None else HOP_S.get(nics.link, HOP_S[LinkKind.ETHERNET])
-    hop_source = "its adapters" if hop_s != HOP_S.get(nics.link) else HOP_SOURCES[nics.link]
+    hop_s, hop_source = HOP_S[nics.link], HOP_SOURCES[nics.link]
+    if nics.latency_s is not None:
+        hop_s, hop_source = nics.latency_s, "its adapters"
     return Tier(
         name="network",
         num_devices=1,
@@ -273,7 +200,7 @@ def _of_nics(node: Node, nics: Nics) -> Tier:
 def _of_usual_nics(node: Node, where: str) -> Tier:
     """The link between machines of the preset of its device; adapters of a machine are shared by as many as it has."""
     name = preset_of_device(node.device.name)
-    tier = None if name is None else _of_preset(node, where)[1]
+    tier = None if name is None else tiers_of_preset(node, where)[1]
     if name is None or tier is None:
         raise BadInputError(
             f"{where}: network is missing: nothing says how machines of {node.device.name} are joined; state "
@@ -291,8 +218,8 @@ def _of_usual_nics(node: Node, where: str) -> Tier:
     )
 
 
-def _stated(given: Any, name: str, where: str) -> Tier:
-    """The tier under the key `name`, between machines or sites."""
+def _stated(given: Any, name: str, where: str) -> tuple[Tier, bool]:
+    """The tier under the key `name`, between machines or sites, and whether it states its source."""
     if not isinstance(given, dict):
         raise BadInputError(
             f"{where}: {name} is {shown(given)}, but must hold link, bandwidth_bytes_per_s (per GPU of "
@@ -300,12 +227,10 @@ def _stated(given: Any, name: str, where: str) -> Tier:
         )
     links = BETWEEN_MACHINES[name]
     default = {"link": LinkKind.WAN} if LinkKind.WAN in links else {}
-    unknown = _UNKNOWN_SOURCE if "source" not in given else {}
-    data = {"name": name, "num_devices": 1, **unknown, **default, **given}
-    tier = Tier.from_data(data, f"{where}: {name}")
+    tier, has_source = stated_tier({"name": name, "num_devices": 1, **default, **given}, f"{where}: {name}")
     if tier.link not in links:
         raise BadInputError(
             f"{where}: {name}.link is {tier.link.value!r}, but must be one of {', '.join(links)}; what joins machines "
             "without adapters is one of tiers"
         )
-    return tier
+    return tier, has_source

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from costmodel.errors import BadInputError
-from costmodel.spec import Device, Node, NodeGroup, NodeTopology, PathKind, Source, Tier
+from costmodel.spec import Device, Node, NodeGroup, NodeTopology, PathKind, Tier
 from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
 from costmodel.spec.faults import offer
 from costmodel.spec.shown import shown
 from planner.clusters.devices import read_device
 from planner.clusters.presets import machine_names, preset_data, preset_named, preset_of_device, usual_size
+from planner.clusters.stated_tiers import StatedTiers
 from planner.clusters.topology import read_topology
 
 GROUP_KEYS = {"num_nodes", *Node.model_fields}
@@ -80,18 +81,18 @@ def _cut(node: Node, num_devices: int) -> Node:
     return node.model_copy(update={"num_devices": num_devices, "topology": topology})
 
 
-def read_machines(data: Mapping[str, Any], where: str, folder: Path) -> Machines:
+def read_machines(data: Mapping[str, Any], stated: StatedTiers | None, where: str, folder: Path) -> Machines:
     """The machines that the keys of a cluster file describe; a file named in it lies in `folder`.
 
     Raises BadInputError naming the key at fault.
     """
-    tiers = data.get("tiers")
+    inside = stated.inside if stated is not None else ()
     if "nodes" not in data:
         group = {key: data[key] for key in SHORT_KEYS if key in data}
         if "devices_per_node" in data:
             group["num_devices"] = data["devices_per_node"]
         total = data.get("num_devices")
-        machines = _machines([group], tiers, where, folder, "")
+        machines = _machines([group], inside, where, folder, "")
         if total is None:
             return machines
         if data.get("num_nodes") is not None:
@@ -105,10 +106,10 @@ def read_machines(data: Mapping[str, Any], where: str, folder: Path) -> Machines
     entries = data["nodes"]
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise BadInputError(f"{where}: nodes must be a list of machines, each with a device and num_devices")
-    return _machines(entries, tiers, where, folder, "nodes")
+    return _machines(entries, inside, where, folder, "nodes")
 
 
-def _machines(entries: list[dict[str, Any]], tiers: Any, where: str, folder: Path, key: str) -> Machines:
+def _machines(entries: list[dict[str, Any]], inside: Sequence[Tier], where: str, folder: Path, key: str) -> Machines:
     groups: list[NodeGroup] = []
     sentences: list[str] = []
     presets: list[str | None] = []
@@ -138,7 +139,7 @@ def _machines(entries: list[dict[str, Any]], tiers: Any, where: str, folder: Pat
             sentences += [f"{named}: {said}." for said in topology.warnings]
         if "num_devices" not in facts:
             size_key = "num_devices" if key else "devices_per_node"
-            facts["num_devices"] = _usual_size(device, tiers, where, f"{place}: {size_key}")
+            facts["num_devices"] = _usual_size(device, inside, f"{place}: {size_key}")
         count = _count(facts.pop("num_nodes", 1), place)
         _check_topology(facts.get("topology"), device, facts["num_devices"], place)
         groups.append(NodeGroup(num_nodes=count, node=Node.from_data(facts, place)))
@@ -167,23 +168,17 @@ def _published_machine(device: Any) -> tuple[str | None, dict[str, Any]]:
     return name, {**facts, "num_devices": data["devices_per_node"]}
 
 
-def _usual_size(device: Device, tiers: Any, where: str, key: str) -> int:
+def _usual_size(device: Device, inside: Sequence[Tier], key: str) -> int:
     """Devices of a machine whose `key` is missing: as many as PCIe joins, else as the device usually comes with.
 
     NVLink may join several machines, or fewer devices than usual ones hold. Raises BadInputError where nothing says it.
     """
-    stated = [
-        Tier.from_data({"source": Source.ASSUMED, **tier}, f"{where}: tiers.{index}")
-        for index, tier in enumerate(tiers if isinstance(tiers, list) else ())
-        if isinstance(tier, dict) and "num_devices" in tier
-    ]
-    inner = [tier for tier in stated if not tier.link.is_network]
-    over_host = [tier.num_devices for tier in inner if not tier.link.is_direct]
+    over_host = [tier.num_devices for tier in inside if not tier.link.is_direct]
     if over_host:
         return max(over_host)
     preset = preset_of_device(device.name)
     sizes = [usual_size(preset)] if preset is not None else []
-    sizes += [max(tier.num_devices for tier in inner)] if inner else []
+    sizes += [max(tier.num_devices for tier in inside)] if inside else []
     if not sizes:
         raise BadInputError(f"{key} is missing: how many devices a machine holds")
     return min(sizes)

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from costmodel.spec import LinkKind, Tier
+from costmodel.spec import Tier
 from planner.clusters.quantities import with_units
 from planner.clusters.strict_yaml import parse_shipped
 from planner.names import meant
@@ -128,13 +128,6 @@ def shares_adapters(network: Tier) -> bool:
     Its note tells adapters "per node of 8", of which fewer devices have more, from those "per GPU".
     """
     return "per node of" in network.note
-
-
-def domain_size(name: str) -> int:
-    """GPUs of the preset `name` that reach one another without a network: of a machine, or of a rack of them."""
-    tiers = preset_data(gpu_of(name))["tiers"]
-    inner = (tier["num_devices"] for tier in tiers if not LinkKind(tier["link"]).is_network)
-    return max(usual_size(name), *map(int, inner), 1)
 
 
 def usual_size(name: str) -> int:

@@ -8,7 +8,7 @@ nccl-tests, and what is left out is derived or taken from --gpus. docs/clusters.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,14 @@ from costmodel.spec.shown import json_kind, shown
 from costmodel.units import format_rate
 from planner.clusters.collective_tables import own_tables, with_published
 from planner.clusters.consistency import check_joins, left_out
-from planner.clusters.links import STATED, derived_tiers, stated_tiers
+from planner.clusters.fitting import fitted
+from planner.clusters.links import Links, derived_tiers
 from planner.clusters.mistaken import refuse_output
 from planner.clusters.nodes import SHORT_KEYS, Machines, read_machines
 from planner.clusters.presets import FOLDER, UNPUBLISHED, hint, preset_data, preset_of_device, preset_path
 from planner.clusters.quantities import with_units
 from planner.clusters.resize import check_num_gpus, unequal_nodes
+from planner.clusters.stated_tiers import StatedTiers, read_stated_tiers
 from planner.clusters.strict_yaml import parse_yaml
 from planner.clusters.table_fit import Room
 from planner.clusters.text_output import MAX_OUTPUT_BYTES
@@ -78,25 +80,25 @@ def load_cluster(text: str, num_gpus: int | None) -> LoadedCluster:
     """
     check_num_gpus(1 if num_gpus is None else num_gpus)
     written = _written(text)
-    spec, derived = _build(written, num_gpus)
+    spec, derived, without_source = _build(written, num_gpus)
     facts = [f"The figures of {spec.device.name} are published ones, not measured here."] if preset_path(text) else []
     if len(spec.devices) > 1:
         facts.append(
             f"Devices differ ({', '.join(device.name for device in spec.devices)}); every rank is priced at the "
             "slowest figures, since all wait for one another."
         )
-    facts += (*derived, *_assumed_links(spec))
+    facts += (*derived, *_assumed_links(spec, without_source))
     return LoadedCluster(spec, written.sha256, written.where, (*facts, *unequal_nodes(spec)))
 
 
-def _assumed_links(spec: ClusterSpec) -> Iterator[str]:
+def _assumed_links(spec: ClusterSpec, without_source: Collection[str]) -> Iterator[str]:
     """A sentence on the links that a file states without a source, and one on others that are assumed."""
     assumed = [tier for tier in spec.tiers if tier.source is Source.ASSUMED]
-    stated = [f"link {tier.name!r}" for tier in assumed if tier.note.startswith(STATED)]
+    stated = [f"link {tier.name!r}" for tier in assumed if tier.name in without_source]
     others = [
         f"link {tier.name!r} ({format_rate(tier.bandwidth_bytes_per_s)} per {spec.device_noun})"
         for tier in assumed
-        if not tier.note.startswith(STATED)
+        if tier.name not in without_source
     ]
     if stated:
         yield (
@@ -128,8 +130,11 @@ def _written(text: str) -> _Written:
     content = read_text(path, "cluster file", max_bytes=MAX_JSON_BYTES if is_json else MAX_OUTPUT_BYTES)
     if not is_json:
         refuse_output(content, path, where)
-    if not is_json and len(content) > MAX_YAML_BYTES:
-        raise BadInputError(f"{where}: is larger than {MAX_YAML_BYTES // 2**10} KiB, so it cannot be one")
+    if not is_json and len(content.encode()) > MAX_YAML_BYTES:
+        raise BadInputError(
+            f"{where}: is larger than {MAX_YAML_BYTES // 2**10} KiB, and YAML is read slowly; write equal machines as "
+            "one entry of nodes with num_nodes, or the file as JSON"
+        )
     data = parse_json(content, where) if is_json else parse_yaml(content, where)
     if not isinstance(data, dict):
         raise BadInputError(f"{where}: holds {json_kind(data)}, but must hold keys and values")
@@ -142,13 +147,14 @@ def _written(text: str) -> _Written:
     return _Written(data, where, path.stem or "cluster", path.parent, sha256_of_text(content), Source.MEASURED)
 
 
-def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[str, ...]]:
+def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[str, ...], frozenset[str]]:
+    """The cluster, sentences on it, and the names of links that the file states without a source."""
     data, where = written.data, written.where
-    tiers_given = data.get("tiers")
-    machines = read_machines(data, where, written.folder)
+    stated = read_stated_tiers(data.get("tiers"), where)
+    machines = read_machines(data, stated, where, written.folder)
     unused = check_joins(data, machines, where)
-    room = Room.of(machines, tiers_given)
-    num_devices = _num_devices(machines, room, tiers_given) if num_gpus is None else num_gpus
+    room = Room.of(machines, stated)
+    num_devices = _num_devices(machines, room, stated) if num_gpus is None else num_gpus
     try:
         filled = machines.filled(num_devices)
     except ValueError:
@@ -157,26 +163,25 @@ def _build(written: _Written, num_gpus: int | None) -> tuple[ClusterSpec, tuple[
             f"{where}: has {machines.num_devices} devices, but {num_devices} are asked for; raise its {key} or ask for "
             "fewer"
         ) from None
-    if tiers_given is not None:
-        tiers = stated_tiers(tiers_given, filled.groups, num_devices, where)
-        derived: tuple[str, ...] = ()
-    else:
+    if stated is None:
         links = derived_tiers(data, filled, num_devices, where)
-        tiers, derived = links.tiers, links.assumptions
+    else:
+        links = Links(fitted(stated.tiers, filled.groups, num_devices), (), stated.without_source)
     tables = own_tables(data, where, written.folder, written.source, room)
-    if tiers_given is None:
+    if stated is None:
         tables = with_published(tables, filled, own_network=data.get("network") is not None)
     parts = {
         "name": data.get("name", written.name),
         "nodes": filled.groups,
-        "tiers": tiers,
+        "tiers": links.tiers,
         "tables": tables.tables,
     }
     spec = ClusterSpec.from_data(parts, where)
-    return spec, (*machines.assumptions, *unused, *left_out(machines, num_devices), *derived, *tables.assumptions)
+    said = (*machines.assumptions, *unused, *left_out(machines, num_devices), *links.assumptions, *tables.assumptions)
+    return spec, said, links.without_source
 
 
-def _num_devices(machines: Machines, room: Room, tiers: Any) -> int:
+def _num_devices(machines: Machines, room: Room, stated: StatedTiers | None) -> int:
     """All that a file states; where the last group is open, two machines or racks, or what its tiers join."""
     if not machines.is_open:
         return machines.num_devices
@@ -184,5 +189,4 @@ def _num_devices(machines: Machines, room: Room, tiers: Any) -> int:
     per_unit = room.per_unit // size * size
     is_rack = len(machines.groups) == 1 and per_unit > size
     total = min(2 * per_unit if is_rack else machines.num_devices + size, MAX_CLUSTER_DEVICES)
-    sizes = [tier.get("num_devices") for tier in tiers if isinstance(tier, dict)] if isinstance(tiers, list) else []
-    return max([total, *(size for size in sizes if type(size) is int)])
+    return max([total, *(tier.num_devices for tier in (stated.closed if stated is not None else ()))])

@@ -8,7 +8,8 @@ from costmodel.errors import BadInputError
 from costmodel.spec import ClusterSpec, CollectiveTable, DeviceKind, LinkKind, NodeGroup, Source, Tier
 from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
 from costmodel.units import format_rate, format_seconds
-from planner.clusters.links import HOP_S, NIC_EFFICIENCY_FRAC, fitted
+from planner.clusters.fitting import fitted
+from planner.clusters.links import HOP_S, NIC_EFFICIENCY_FRAC
 from planner.clusters.nodes import Machines
 
 CPU_NODE_RATE_BYTES_PER_S = 10e9 / 8

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-from costmodel.spec import CollectiveTable, Source, Tier
+from costmodel.spec import CollectiveTable
+from costmodel.spec.link import joined_without_network
 from costmodel.units import counted
 from planner.clusters.nodes import Machines
-from planner.clusters.presets import domain_size, preset_of_device
+from planner.clusters.presets import preset_of_device
+from planner.clusters.published_links import domain_size
+from planner.clusters.stated_tiers import StatedTiers
 
 _MAKERS = {"nvidia", "amd", "tesla", "geforce", "instinct"}
 _MEMORY = re.compile(r"\d+gb?")
@@ -28,17 +31,15 @@ class Room:
     """Devices that reach one another without a network: of a machine, or of a rack of one NVLink domain."""
 
     @classmethod
-    def of(cls, machines: Machines, tiers: Any) -> Self:
-        """That of whole machines, which `tiers` join where a file states them, and else the links of presets."""
+    def of(cls, machines: Machines, stated: StatedTiers | None) -> Self:
+        """That of whole machines, which `stated` tiers join where there are some, and else the links of presets."""
         nodes = [group.node for group in machines.groups]
         devices = tuple(dict.fromkeys(node.device.name for node in nodes))
         per_node = max(node.num_devices for node in nodes)
-        if tiers is None:
-            presets = [preset_of_device(device) for device in devices]
-            sizes = [domain_size(preset) for preset in presets if preset is not None]
+        if stated is None:
+            sizes = [domain_size(device) for device in devices]
         else:
-            links = [Tier.from_data({"source": Source.ASSUMED, "num_devices": 1, **tier}, "tiers") for tier in tiers]
-            sizes = [tier.num_devices for tier in links if not tier.link.is_network]
+            sizes = [joined_without_network(stated.inside)]
         return cls(devices, per_node, max([per_node, *sizes]))
 
     def placed(self, table: CollectiveTable) -> CollectiveTable:

@@ -184,7 +184,7 @@ def test_a_cluster_is_drawn(planner, tmp_path: Path) -> None:
             "nccl_tests",
             "a100-40_1n8g_superbench_alltoall_oldformat.txt",
             "collectives",
-            {"runs"},
+            {"collective", "num_ranks", "samples", "warnings"},
         ),
     ],
 )

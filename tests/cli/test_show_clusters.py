@@ -62,7 +62,7 @@ def test_notes_say_which_device_they_are_of_where_there_are_two(planner, tmp_pat
 def test_where_an_assumed_link_comes_from_is_said_once(planner) -> None:
     text = shown(planner, "l40s")
     assert text.count("eight across two sockets may be far slower") == 1
-    assert "Assumed: link 'node' (19.6 GB/s per GPU), link 'network' (5 GB/s per GPU);" in text
+    assert "Assumed: link 'node' (19.6 GB/s per GPU);" in text
 
 
 def test_a_topology_says_its_tool_what_its_cells_mean_and_which_adapters_are_near(planner, tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from costmodel.collectives import by_formula, tables
 from costmodel.errors import BadInputError
-from costmodel.spec import Device
+from costmodel.spec import Collective, Device
 from planner.clusters.presets import gpu_names
 from planner.clusters.read import LoadedCluster, load_cluster
 
@@ -146,3 +147,62 @@ def test_without_a_number_of_gpus_two_racks_are_taken(name: str) -> None:
     spec = load_cluster(name, None).spec
     assert [(tier.name, tier.num_devices) for tier in spec.tiers] == [("rack", 72), ("network", 144)]
     assert spec.node_sizes == (4,) * 36
+
+
+@pytest.mark.parametrize("tiers", ["5", "x", "[5]", "[[]]", "[]", "{name: node}"])
+def test_tiers_that_are_no_list_of_links_are_refused(tmp_path: Path, tiers: str) -> None:
+    for machines in ("device: h100-sxm\nnum_nodes: 2\n", at_sites("paris").partition("wan")[0]):
+        with pytest.raises(BadInputError, match="tiers must be a list of links from the innermost to the outermost"):
+            load(tmp_path, f"{machines}tiers: {tiers}\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [("link: nvlink", "link: nvlnk"), ("latency_s: 3 us", "latency_s: []"), ("name: node, ", "is_mesh: 5, ")],
+)
+def test_a_faulty_tier_is_named_by_file_and_place(tmp_path: Path, given: str, instead: str) -> None:
+    with pytest.raises(BadInputError, match=r"cluster file .*cluster\.yaml: tiers\.0"):
+        load(tmp_path, TIERS.replace(given, instead, 1))
+
+
+def test_what_prices_nothing_between_machines_is_said(tmp_path: Path) -> None:
+    nics = "nics: {count: 8, bandwidth_bytes_per_s: 400 Gbit/s, link: infiniband}"
+    network = f"network: {{link: ethernet, {LINK}}}"
+    loaded = load(tmp_path, f"device: h100-sxm\nnum_nodes: 2\n{nics}\n{network}\n")
+    assert "Links between machines are priced as network states them; nics price none." in loaded.assumptions
+    loaded = load(tmp_path, f"{at_sites('paris', 'rome')}{network}\n")
+    assert "There is one machine at each site, so network prices nothing." in loaded.assumptions
+
+
+def test_times_between_published_machines_say_nothing_of_a_link_between_sites(tmp_path: Path) -> None:
+    sites = ", ".join(f"{{device: p4de.24xlarge, num_nodes: 1, site: {site}}}" for site in "ab")
+    spec = load(tmp_path, f"nodes: [{sites}]\nwan: {{bandwidth_bytes_per_s: 1 Gbit/s, latency_s: 50 ms}}\n").spec
+    assert {table.num_nodes for table in spec.tables} == {1}
+    asked = (spec, Collective.ALL_REDUCE, 16, 1, 2**30)
+    # 1 GiB over the 1 Gbit/s that 8 GPUs of a site share: of two machines each byte crosses once each way: 8.6 s.
+    assert (tables.lookup(*asked) or by_formula(*asked)).time_s > 8.6
+
+
+def test_a_topology_that_says_the_links_of_the_preset_keeps_what_was_measured_over_them(tmp_path: Path) -> None:
+    published = load(tmp_path, "device: h100-sxm\nnum_nodes: 1\n").spec
+    (tmp_path / "topo.txt").write_bytes(TOPOLOGY.read_bytes())
+    same = load(tmp_path, "device: h100-sxm\nnum_nodes: 1\ntopology: topo.txt\n").spec
+    assert (same.tiers, same.tables) == (published.tiers, published.tables)
+    pairs = Path(__file__).parent / "topology" / "gh200x4_nv6_multi_numa_gpu_numa_id.txt"
+    (tmp_path / "pairs.txt").write_bytes(pairs.read_bytes())
+    other = load(tmp_path, "device: h100-sxm\nnum_nodes: 1\ntopology: pairs.txt\n")
+    assert other.spec.tables == ()
+    assert any(said.startswith("Published times of h100-sxm price nothing") for said in other.assumptions)
+
+
+def test_a_link_with_a_note_of_ones_own_is_stated_not_assumed(tmp_path: Path) -> None:
+    loaded = load(tmp_path, f"device: h100-sxm\nnum_nodes: 2\nnetwork: {{link: roce, {LINK}, note: iperf}}\n")
+    assert any(said.startswith("Stated in the file without a source") for said in loaded.assumptions)
+    assert not any(said.startswith("Assumed") for said in loaded.assumptions)
+    assert loaded.spec.tiers[-1].note == "iperf"
+
+
+def test_a_large_yaml_says_how_to_write_it(tmp_path: Path) -> None:
+    machines = "\n".join(f"- {{device: h100-sxm, num_nodes: 1, num_devices: 8}}  # {number}" for number in range(900))
+    with pytest.raises(BadInputError, match="write equal machines as one entry of nodes with num_nodes"):
+        load(tmp_path, f"nodes:\n{machines}\n")

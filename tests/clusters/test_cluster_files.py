@@ -17,7 +17,7 @@ TWO_SITES = (
     "nodes: [{num_nodes: 1, device: h100-sxm, num_devices: 8, site: a}, "
     "{num_nodes: 1, device: h100-sxm, num_devices: 8, site: b}]\n"
 )
-RATES = "pcie_bytes_per_s: 31 GB/s, peer_link_bytes_per_s: 20 GB/s"
+RATES = "name: of our own, pcie_bytes_per_s: 31 GB/s, peer_link_bytes_per_s: 20 GB/s"
 
 
 def load(folder: Path, text: str, num_gpus: int | None = None) -> LoadedCluster:

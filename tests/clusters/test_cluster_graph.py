@@ -11,6 +11,7 @@ import networkx
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from ring_hops import ring_meets
 
 from costmodel.collectives.crossings import crossings
 from costmodel.spec import ClusterSpec, LinkKind, Node, NodeGroup, Source, Tier
@@ -20,7 +21,6 @@ from planner.clusters.graph import (
     crosses_socket,
     groups_of_axis,
     islands,
-    ring_meets,
     tiers_between,
 )
 from planner.clusters.read import load_cluster

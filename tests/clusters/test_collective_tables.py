@@ -25,12 +25,17 @@ def errors(name: str, *, with_tables: bool) -> list[float]:
     found = []
     for left_out in spec.tables:
         others = tuple(table for table in spec.tables if table is not left_out) if with_tables else ()
-        if (left_out.num_nodes or 1) > 1:
+        if (left_out.num_nodes or 1) > 1 or _is_fitted(left_out):
             continue
         for size, time_s in left_out.times:
             if size >= FROM_BYTES:
                 found.append(math.exp(abs(math.log(_predicted_s(spec, others, left_out, size) / time_s))))
     return found
+
+
+def _is_fitted(table: CollectiveTable) -> bool:
+    """Whether the links of the presets were fitted to such a series."""
+    return table.num_ranks == 8 and table.collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
 
 
 def _predicted_s(spec: ClusterSpec, others: tuple[CollectiveTable, ...], left_out: CollectiveTable, size: int) -> float:
@@ -44,14 +49,14 @@ def _predicted_s(spec: ClusterSpec, others: tuple[CollectiveTable, ...], left_ou
 def test_a_series_that_is_left_out_is_predicted_from_the_others() -> None:
     """The figures that docs/clusters.md quotes; all-reduce, all-gather, reduce-scatter and all-to-all over 2, 4, 8."""
     found = sorted(error for name in SWITCHED for error in errors(name, with_tables=True))
-    assert statistics.median(found) == pytest.approx(1.09, abs=0.005)
-    assert found[round(0.9 * len(found))] == pytest.approx(1.27, abs=0.005)
+    assert statistics.median(found) == pytest.approx(1.08, abs=0.005)
+    assert found[round(0.9 * (len(found) - 1))] == pytest.approx(1.26, abs=0.005)
 
 
 def test_without_tables_the_model_is_as_far_off_as_its_docstring_states() -> None:
     found = sorted(error for name in SWITCHED for error in errors(name, with_tables=False))
-    assert statistics.median(found) == pytest.approx(1.21, abs=0.005)
-    assert found[round(0.9 * len(found))] == pytest.approx(1.61, abs=0.005)
+    assert statistics.median(found) == pytest.approx(1.23, abs=0.005)
+    assert found[round(0.9 * (len(found) - 1))] == pytest.approx(1.61, abs=0.005)
 
 
 @pytest.mark.parametrize("path", sorted((FOLDER / "collectives").glob("*.csv")), ids=lambda path: path.stem)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ring_hops import ring_meets
 
 from costmodel.errors import BadInputError
 from costmodel.spec import ClusterSpec, LinkKind, Node, NodeGroup, NodeTopology, Source, Tier
-from planner.clusters.graph import cluster_graph, groups_of_axis, ring_meets
+from planner.clusters.graph import cluster_graph, groups_of_axis
 from planner.clusters.read import load_cluster
 from planner.clusters.rings import Axis, Ring, rings_of_cluster, rings_of_topology
 from planner.clusters.topology import parse_topology
