@@ -118,8 +118,8 @@ def _check_keys(values: Mapping[str, Any], name: str, head_dim: int, label: str)
     # Equal ones, as in Llama 4 Scout, leave no frequencies between those that are stretched and those that are not.
     if name == "llama3" and values["high_freq_factor"] < values["low_freq_factor"]:
         raise BadInputError(
-            f"{label}high_freq_factor is {shown(values['high_freq_factor'])}, but must not be below low_freq_factor, "
-            f"which is {shown(values['low_freq_factor'])}"
+            f"{label}high_freq_factor is {shown(values['high_freq_factor'])}, but must not be below "
+            f"{label.rpartition(': ')[2]}low_freq_factor, which is {shown(values['low_freq_factor'])}"
         )
 
 

@@ -104,6 +104,7 @@ SIZES = (
     "num_attention_heads",
     "num_key_value_heads",
     "vocab_size",
+    *("d_model", "n_embd", "n_head", "n_heads", "n_layer", "n_layers", "num_heads", "num_layers"),
 )
 """Keys whose value is a size in every class, also where nothing of that size is built."""
 PER_BLOCK = ("layer_types", "mlp_layer_types")

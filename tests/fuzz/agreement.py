@@ -45,8 +45,8 @@ def disagreements(data: dict[str, Any], spec: ModelSpec) -> Iterator[str]:
         heads, kv_heads = main.get("num_attention_heads"), main.get("num_key_value_heads")
         if heads is not None and kv_heads is not None and heads % kv_heads:
             yield f"{heads} heads share {kv_heads} for keys and values"
-    if spec.architecture == "PhimoeForCausalLM":
-        return  # It picks two experts, whatever the config says.
+    if spec.architecture in ("PhimoeForCausalLM", "PhiMoEForCausalLM"):
+        return  # They pick two experts, whatever the config says.
     experts, per_token = _first(main, EXPERTS), _first(main, PER_TOKEN)
     if experts is not None and per_token is not None and per_token > experts > 1:
         yield f"{per_token} of {experts} experts for each token"

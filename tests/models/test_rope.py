@@ -119,7 +119,10 @@ def test_a_factor_is_a_number_of_at_least_1(name: str, value: Any) -> None:
         (scaled("longrope", long_factor=[1, 1, 1, 0]), "rope_scaling.long_factor is [1, 1, 1, 0], "),
         (scaled("longrope", long_factor=2.0), "rope_scaling.long_factor is 2.0, "),
         (scaled("llama3", low_freq_factor=0), "low_freq_factor is 0, but must be a number above 0"),
-        (scaled("llama3", high_freq_factor=0.5), "is 0.5, but must not be below low_freq_factor, which is 1.0"),
+        (
+            scaled("llama3", high_freq_factor=0.5),
+            "is 0.5, but must not be below rope_scaling.low_freq_factor, which is 1.0",
+        ),
     ],
 )
 def test_what_gives_no_angles_is_refused_by_name(config: dict[str, Any], words: str) -> None:

@@ -94,7 +94,7 @@ class Rotation:
         """Raises BadInputError, naming the key, where the angles cannot be computed."""
         head_dim = self.head_dim.read(config, 0)
         for place, kind, values in self._rotations(config):
-            share = self._share(config, values)
+            share = self._share(config, values, f"{place}.{kind}")
             # The class rounds down: 0.4 of 80 dimensions are 32.
             num_rotated = int(head_dim * share)
             if num_rotated % 2 or not num_rotated:
@@ -125,10 +125,13 @@ class Rotation:
                 found += [] if kinds else [(place, "", values)]
         return found or [(PLACES[0], "", {})]
 
-    def _share(self, config: Config, values: Mapping[str, Any]) -> float:
-        share = values.get("partial_rotary_factor", config.data.get(self.key))
+    def _share(self, config: Config, values: Mapping[str, Any], inside: str) -> float:
+        """The share of a head that is turned; the object at the path `inside` may state it."""
+        is_inside = "partial_rotary_factor" in values
+        share = values["partial_rotary_factor"] if is_inside else config.data.get(self.key)
         if share is None and (self.key not in config.data or self.default == 1):
             return self.default
         if type(share) not in (int, float) or not 0 < share <= 1:
-            config.fail(f"{config.place(self.key)} is {shown(share)}, but must be a number above 0 and at most 1")
+            place = f"{inside}partial_rotary_factor" if is_inside else self.key
+            config.fail(f"{config.place(place)} is {shown(share)}, but must be a number above 0 and at most 1")
         return float(share)

@@ -144,7 +144,8 @@ def _has_keys_to_share(config: Config) -> None:
     for kind in LAYER_TYPES:
         if kind in kinds and kind not in kinds[: num_layers - shared]:
             config.fail(
-                f"{config.place(SHARED.name)} is {shared}, so all blocks of {kind} take keys and values from an "
+                f"{config.place(SHARED.name)} is {shared}, so by {config.place('layer_types')} (or its default) all "
+                f"blocks of {kind} take keys and values from an "
                 "earlier one, and none has them"
             )
 

@@ -29,7 +29,8 @@ def _pooled_tokens(config: Config, layer: int) -> int:
     if math.isqrt(asked) ** 2 != asked or asked > patches:
         config.fail(
             f"{config.place('mm_tokens_per_image')} is {asked}, but must be a square number of at most {patches}, the "
-            "patches of an image"
+            f"patches of an image ({config.place('vision_config.image_size')} / "
+            f"{config.place('vision_config.patch_size')}, squared)"
         )
     return asked
 

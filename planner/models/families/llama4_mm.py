@@ -89,7 +89,8 @@ def _fits(vision: Config) -> None:
     if FFN.read(vision, 0) != shuffled:
         vision.fail(
             f"{vision.place('intermediate_size')} is {FFN.read(vision, 0)}, but the tokens that meet the projector "
-            f"have width {vision.place(HIDDEN.name)} / pixel_shuffle_ratio^2 = {shuffled}; they must be equal"
+            f"have width {vision.place(HIDDEN.name)} / {vision.place('pixel_shuffle_ratio')}^2 = {shuffled}; they "
+            "must be equal"
         )
     given = [key for key in (PROJECTOR_IN, PROJECTOR_OUT, VISION_OUT) if vision.has(key.name)]
     for first, second in pairwise(given):

@@ -65,8 +65,8 @@ def _feeds_all_it_keeps(config: Config) -> None:
     if VISION_OUT.read(config, 0) != expected:
         config.fail(
             f"{config.place('vision_output_dim')} is {VISION_OUT.read(config, 0)}, but "
-            f"{config.place(HIDDEN.name)} x (1 + the length of intermediate_layers_indices) is {expected}; they must "
-            "be equal"
+            f"{config.place(HIDDEN.name)} x (1 + the length of {config.place('intermediate_layers_indices')}) is "
+            f"{expected}; they must be equal"
         )
 
 

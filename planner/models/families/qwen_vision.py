@@ -175,8 +175,8 @@ def _window(config: Config, layer: int) -> int | None:
     merged = pixels // merge // patch
     if not merged:
         config.fail(
-            f"{config.place('window_size')} is {pixels}, but must be at least spatial_merge_size x patch_size = "
-            f"{merge * patch}"
+            f"{config.place('window_size')} is {pixels}, but must be at least {config.place(MERGE.name)} x "
+            f"{config.place(PATCH_OF_14.name)} = {merge * patch}"
         )
     return int((merged * merge) ** 2)
 

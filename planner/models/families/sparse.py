@@ -97,15 +97,22 @@ ERNIE_EXPERTS = experts(
 
 
 HUNYUAN_HEAD_DIM = width("head_dim")
+HUNYUAN_EXPERTS = Size("num_experts", aliases=("num_local_experts",))
 
 
 def _hunyuan_experts_per_token(config: Config, layer: int) -> int:
     """One number, or one for each block."""
-    name = "num_experts_per_tok" if config.has("num_experts_per_tok") else "moe_topk"
+    source, name = config, "num_experts_per_tok" if config.has("num_experts_per_tok") else "moe_topk"
     if isinstance(config.data.get(name), list):
         entry = config.items(name, LAYERS.read(config, layer), config.place(LAYERS.name))[layer]
         config = Config({name: entry}, config.where, config.architecture, config.place(""))
-    return int(Size(name).read(config, layer))
+    count, num_experts = int(Size(name).read(config, layer)), HUNYUAN_EXPERTS.read(source, layer)
+    if count > num_experts:
+        config.fail(
+            f"{config.place(name)} {count} is above {config.place(HUNYUAN_EXPERTS.name)} {num_experts}; give at most "
+            "as many"
+        )
+    return count
 
 
 FAMILIES = (
@@ -192,7 +199,7 @@ FAMILIES = (
             block(
                 attention(head_dim=HUNYUAN_HEAD_DIM, qk_norm=QkNorm.HEAD, **BIASES),
                 experts(
-                    Size("num_experts", aliases=("num_local_experts",)),
+                    HUNYUAN_EXPERTS,
                     experts_per_token=Computed(_hunyuan_experts_per_token),
                     router_in_fp32=True,
                     ffn_hidden=FFN,

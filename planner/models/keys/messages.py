@@ -63,7 +63,7 @@ def _key_behind(source: Any, config: Config) -> str | None:
     """The key that a value is read from as it stands; None where it is made of several, or of none."""
     match source:
         case Key():
-            return source.name
+            return next((name for name in (source.name, *source.aliases) if config.has(name)), source.name)
         case In():
             inner = _key_behind(source.source, config.section(source.section))
             return None if inner is None else f"{source.section}.{inner}"
