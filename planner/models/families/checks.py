@@ -128,7 +128,7 @@ class Rotation:
     def _share(self, config: Config, values: Mapping[str, Any], inside: str) -> float:
         """The share of a head that is turned; the object at the path `inside` may state it."""
         is_inside = "partial_rotary_factor" in values
-        share = values["partial_rotary_factor"] if is_inside else config.data.get(self.key)
+        share: Any = values["partial_rotary_factor"] if is_inside else config.data.get(self.key)
         if share is None and (self.key not in config.data or self.default == 1):
             return self.default
         if type(share) not in (int, float) or not 0 < share <= 1:

@@ -26,6 +26,7 @@ from planner.clusters.presets import FOLDER, preset_path
 from planner.clusters.read import load_cluster
 from planner.clusters.rings import Axis, rings_of_cluster
 from tests.fuzz.byte_mutator import mutate_bytes
+from tests.fuzz.machines.key_values import replace_values
 
 CLUSTERS = Path(__file__).parents[2] / "clusters"
 MAX_SENTENCE = 2000
@@ -185,9 +186,14 @@ def try_content(name: str, content: bytes) -> bool:
 
 
 def mutate(rng: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Bytes changed blindly, or words and lines of a table moved about."""
-    if rng.random() < 0.3:
+    """Bytes changed blindly, words and lines of a table moved about, or values of keys replaced."""
+    chance = rng.random()
+    if chance < 0.3:
         return mutate_bytes(rng, data, others)
+    if chance < 0.6:
+        replaced = replace_values(rng, data)
+        if replaced is not None:
+            return replaced
     lines = data.decode("utf-8", errors="replace").split("\n")
     for _ in range(rng.choice((1, 1, 2, 4))):
         lines = rng.choice(LINE_MUTATIONS)(rng, lines)
