@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from costmodel.collectives.crossings import Crossing, slowest_group
-from costmodel.collectives.nccl_protocols import LL, PROTOCOLS, SIMPLE, Hops, Protocol
+from costmodel.collectives.nccl_protocols import LL, PROTOCOLS, SIMPLE, Hops, Protocol, beyond_infiniband_s
 from costmodel.collectives.pairwise import SPREAD, spread_s
 from costmodel.collectives.ring import rounds
 from costmodel.price import Timed
@@ -31,7 +31,7 @@ MULTI_NODE_ALL_REDUCE_HOP = 1.4
 """A hop of Simple's ring all-reduce over several nodes against another."""
 NVLS_S = 25e-6
 NVLS_BETWEEN_NODES_S = 18e-6
-NVLS_TREE = Hops(base_s=NVLS_S + NVLS_BETWEEN_NODES_S, nvlink_s=0.0, pcie_s=0.0, network_s=20.9e-6)
+NVLS_TREE_HOP_S = 20.9e-6
 NVLS_TREE_SHARE = 5 / 6
 """Of the links' bandwidth that NVLS with a tree between machines reaches."""
 MAX_NVLS_TREE_DEVICES = 8
@@ -114,4 +114,9 @@ def _nvls_s(crossed: Sequence[Crossing], num_ranks: int, size_bytes: float) -> I
         yield NVLS_S + size_bytes / (share * rate)
     elif inner.tier.num_devices <= MAX_NVLS_TREE_DEVICES:
         rate = min(rate, NVLS_TREE_SHARE * _tree_bytes_per_s(outer))
-        yield NVLS_TREE.base_s + _depth_s(NVLS_TREE, crossed) + size_bytes / (share * rate)
+        hops_s = 0.0
+        for crossing in outer:
+            # NCCL's constant is of both ways; what a fabric takes beyond it counts on each.
+            hop_s = NVLS_TREE_HOP_S + 2 * beyond_infiniband_s(crossing.tier)
+            hops_s += math.log2(crossing.num_hops + 1) * hop_s
+        yield NVLS_S + NVLS_BETWEEN_NODES_S + hops_s + size_bytes / (share * rate)

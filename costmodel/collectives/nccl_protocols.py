@@ -22,6 +22,11 @@ READ_BY_ADAPTERS = (LinkKind.INFINIBAND, LinkKind.ROCE, LinkKind.EFA)
 """Networks whose adapters read the memory of GPUs."""
 
 
+def beyond_infiniband_s(tier: Tier) -> float:
+    """What a hop takes beyond NCCL's own work; a wide-area link takes all of its latency beyond it."""
+    return tier.latency_s if tier.link is LinkKind.WAN else max(0.0, tier.latency_s - NETWORK_HOP_S)
+
+
 @dataclass(frozen=True)
 class Hops:
     """Latencies of one algorithm in one protocol, in seconds: before the first hop, and of a hop over each link."""
@@ -38,7 +43,7 @@ class Hops:
         work, and what a fabric takes beyond InfiniBand comes on top, whatever the protocol.
         """
         if tier.link.is_network:
-            return self.network_s + max(0.0, tier.latency_s - NETWORK_HOP_S)
+            return self.network_s + beyond_infiniband_s(tier)
         if tier.link is LinkKind.PCIE or not tier.link.is_direct:
             return self.pcie_s * tier.latency_s / PCIE_HOP_S
         return self.nvlink_s * tier.latency_s / NVLINK_HOP_S

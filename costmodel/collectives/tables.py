@@ -18,7 +18,7 @@ from costmodel.collectives import nccl, pairwise
 from costmodel.collectives.crossings import Crossing, crossings
 from costmodel.collectives.sizes import interpolate
 from costmodel.price import Timed
-from costmodel.spec import ClusterSpec, Collective, CollectiveTable, Source
+from costmodel.spec import ClusterSpec, Collective, CollectiveTable, LinkKind, Source
 from costmodel.spec.link import joined_without_network
 
 
@@ -58,31 +58,41 @@ class _Measured:
         num_units = table.num_nodes or -(-num_ranks // per_unit)
         if num_units > 1 and num_ranks != num_units * per_unit:
             return None
-        crossed = _of_first_ranks(cluster, num_ranks, num_units)
+        crossed = _laid_out(cluster, num_ranks, num_units)
         return None if crossed is None else cls(table, num_ranks, crossed)
 
     def log_ratio(self, op: Collective, size_bytes: float) -> float:
-        """Log of measured against computed time at the size, or at the nearest that was measured."""
+        """Log of measured against computed time at the size, or at the nearest that was measured.
+
+        Below the smallest size it halves with every halving: what bounds large messages says little of small ones.
+        """
         times = self.table.times
         size = min(max(size_bytes, times[0][0]), times[-1][0])
-        return math.log(interpolate(times, size) / _computed_s(op, self.crossed, self.num_ranks, size))
+        fading = min(1.0, size_bytes / times[0][0])
+        return fading * math.log(interpolate(times, size) / _computed_s(op, self.crossed, self.num_ranks, size))
 
 
-def _of_first_ranks(cluster: ClusterSpec, num_ranks: int, num_units: int) -> tuple[Crossing, ...] | None:
-    """What a ring through the first ranks crosses, of a cluster that may be a part of the one that was measured."""
-    if num_ranks <= cluster.num_devices:
-        return crossings(cluster, num_ranks, 1)[0]
+def _laid_out(cluster: ClusterSpec, num_ranks: int, num_units: int) -> tuple[Crossing, ...] | None:
+    """What a ring through `num_units` units of `cluster` crosses, filled with `num_ranks` ranks; None for no such ring.
+
+    The cluster may be a part of the one that was measured, or have smaller units with the same links inside.
+    """
     inner = [tier for tier in cluster.tiers if not tier.link.is_network]
-    outer = [tier for tier in cluster.tiers if tier.link.is_network]
-    if len(inner) == 1 and num_units == 1:
-        return (Crossing(inner[0], num_ranks - 1, 1, num_ranks),)
-    if len(inner) == 1 and len(outer) == 1:
-        per_unit = num_ranks // num_units
-        return (
-            Crossing(inner[0], num_ranks - num_units, 1, per_unit),
-            Crossing(outer[0], num_units - 1, per_unit, num_ranks),
-        )
-    return None
+    if num_units == 1:
+        if len(inner) == 1:
+            return (Crossing(inner[0], num_ranks - 1, 1, num_ranks),)
+        kinds = crossings(cluster, num_ranks, 1) if num_ranks <= cluster.num_devices else ()
+        return next((kind for kind in kinds if not kind[-1].tier.link.is_network), None)
+    # A wide-area link is no network that machines were measured over, and unequal units are filled in many ways.
+    outer = next((tier for tier in cluster.tiers if tier.link.is_network), None)
+    if outer is None or outer.link is LinkKind.WAN or any(tier.unit_sizes for tier in inner):
+        return None
+    if len(inner) > 1:
+        kinds = crossings(cluster, num_ranks, 1) if num_ranks <= cluster.num_devices else ()
+        return next((kind for kind in kinds if kind[-1].tier == outer), None)
+    per_unit = num_ranks // num_units
+    across = Crossing(outer, num_units - 1, per_unit, num_ranks)
+    return (Crossing(inner[0], num_ranks - num_units, 1, per_unit), across) if inner else (across,)
 
 
 def _computed_s(op: Collective, crossed: Sequence[Crossing], num_ranks: int, size_bytes: float) -> float:

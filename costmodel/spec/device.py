@@ -57,6 +57,8 @@ class Device(Spec):
     mem_bandwidth_bytes_per_s: float = Field(gt=0)
     peer_link_bytes_per_s: float | None = Field(default=None, gt=0)
     """Of one NVLink or xGMI link, per direction, as collectives reach it; None where it has none or nobody says."""
+    num_peer_links: int | None = Field(default=None, gt=0)
+    """How many of these it has; None where nobody says."""
     pcie_bytes_per_s: float | None = Field(default=None, gt=0)
     """Of its PCIe slot, per direction."""
     power_w: float | None = Field(default=None, gt=0)

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from costmodel import units
 from costmodel.spec import ClusterSpec, DeviceKind, NodeTopology
+from costmodel.units import counted
 from planner.cli.console import line, table
 from planner.clusters.islands import Islands, Sockets, islands_of_cluster, islands_of_topology, sockets_of_topology
 from planner.clusters.rings import Axis, Link, Ring, rings_of_cluster, rings_of_topology
@@ -88,7 +89,10 @@ def print_cluster_joins(console: Console, joins: ClusterJoins) -> None:
     """A line each on islands and sockets, then a table of the rings."""
     cluster = joins.cluster
     if cluster.num_devices > 1 and cluster.device.kind is not DeviceKind.CPU:
-        console.print(line(_islands_sentence(joins.islands, cluster.num_devices)))
+        if joins.islands or len(cluster.devices) == 1:
+            console.print(line(_islands_sentence(joins.islands, cluster.num_devices)))
+        else:
+            console.print(line("NVLink or xGMI islands are not told, since machines differ inside."))
     for machines, found in joins.sockets:
         sentence = _sockets_words(found)
         if len(machines) < len(cluster.node_sizes):
@@ -117,7 +121,7 @@ def _islands_sentence(islands: Sequence[Islands], num_devices: int) -> str:
         texts = [f"{sum(found.count for found in islands):,} of {len(islands[0].ranks):,} ranks"]
     else:
         texts = [f"{found.count:,} of {len(found.ranks):,} ranks ({_places(found)})" for found in islands]
-    alone = f", {num_devices - held:,} ranks in none" if islands and held < num_devices else ""
+    alone = f", {counted(num_devices - held, 'rank')} in none" if islands and held < num_devices else ""
     return f"NVLink or xGMI islands: {_listed(texts, len(texts)) or 'none'}{alone}."
 
 

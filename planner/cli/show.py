@@ -52,7 +52,7 @@ def show(file: str, svg: Path | None, as_config: bool, groups: str | None, as_js
     axes = () if groups is None else _axes(groups)
     kind, (data, print_for_person) = _understand(file, axes)
     if axes and kind not in ("cluster", "topology"):
-        raise BadInputError(f"--groups speaks of clusters and topologies, but {file} is a {kind}; leave --groups out")
+        raise BadInputError(f"--groups speaks of clusters and topologies, but {file} {_is_a(kind)}; leave --groups out")
     if svg is not None:
         _draw(kind, file, axes, svg)
     if as_config:
@@ -112,6 +112,10 @@ def _understand(file: str, axes: tuple[Axis, ...]) -> tuple[str, Shown]:
     return "model", _model(file)
 
 
+def _is_a(kind: str) -> str:
+    return "holds collectives" if kind == "collectives" else f"is a {kind}"
+
+
 def _model(file: str) -> Shown:
     from planner.cli import loading
     from planner.cli.model_summary import model_object, print_model
@@ -128,7 +132,7 @@ def _config(kind: str, file: str) -> dict[str, Any]:
     from planner.models.read import load_config
 
     if kind != "model" or names_factory(file):
-        has = "is built by code" if kind == "model" else f"is a {kind}"
+        has = "is built by code" if kind == "model" else _is_a(kind)
         raise BadInputError(f"--config prints the config.json of a model, but {file} {has}; leave --config out")
     return load_config(file).data
 
@@ -197,7 +201,7 @@ def _draw(kind: str, file: str, axes: tuple[Axis, ...], output: Path) -> None:
     from planner.files import check_writable, refuse_same_file, write_text
 
     if kind != "cluster":
-        raise BadInputError(f"--svg draws clusters, but {file} is a {kind}; leave --svg out")
+        raise BadInputError(f"--svg draws clusters, but {file} {_is_a(kind)}; leave --svg out")
     remedy = "give another --svg"
     check_writable(output, lambda text: "<svg" in text[:512], force=None, remedy=remedy)
     refuse_same_file(output, file, remedy=remedy)

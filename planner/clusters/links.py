@@ -126,12 +126,28 @@ def _inner(machines: Machines, where: str, sentences: list[str]) -> list[Tier]:
             _laid_out([tiers[level] if tiers else None for tiers in per_machine], machines)
             for level in range(len(kinds[0]))
         ]
-    slowest = min((tiers[-1] for tiers in kinds), key=lambda tier: tier.bandwidth_bytes_per_s)
+    slowest = slowest_of([tiers[-1] for tiers in kinds])
     sentences.append(
         f"Machines differ inside; groups within one are priced at the slowest of their links ({slowest.link.value})."
     )
     size = max(group.node.num_devices for group in machines.groups)
     return [slowest.model_copy(update={"name": "node", "num_devices": size, "unit_sizes": (), "is_mesh": False})]
+
+
+def slowest_of(tiers: Sequence[Tier]) -> Tier:
+    """What groups meet that lie on links of all of `tiers`: the least bandwidth, the longest hop, the least able link.
+
+    Over sockets no adapter reads the memory of GPUs, and over PCIe there are no links of their own.
+    """
+    slowest = min(tiers, key=lambda tier: tier.bandwidth_bytes_per_s)
+    worst = next((tier.link for tier in tiers if tier.link in (LinkKind.ETHERNET, LinkKind.PCIE)), slowest.link)
+    return slowest.model_copy(
+        update={
+            "link": worst,
+            "latency_s": max(tier.latency_s for tier in tiers),
+            "source": Source.worst(*(tier.source for tier in tiers)),
+        }
+    )
 
 
 def _with_stated_access(tier: Tier, node: Node, where: str) -> Tier:
@@ -177,7 +193,7 @@ def _network(groups: Sequence[NodeGroup], where: str) -> Tier:
         _of_nics(group.node, group.node.nics) if group.node.nics else _of_usual_nics(group.node, where)
         for group in groups
     ]
-    return min(tiers, key=lambda tier: (tier.bandwidth_bytes_per_s, -tier.latency_s))
+    return slowest_of(tiers)
 
 
 def _of_nics(node: Node, nics: Nics) -> Tier:
@@ -185,15 +201,18 @@ def _of_nics(node: Node, nics: Nics) -> Tier:
     hop_s, hop_source = HOP_S[nics.link], HOP_SOURCES[nics.link]
     if nics.latency_s is not None:
         hop_s, hop_source = nics.latency_s, "its adapters"
+    rate = NIC_EFFICIENCY_FRAC * nics.count * nics.bandwidth_bytes_per_s / node.num_devices
+    slot = node.device.pcie_bytes_per_s
+    bound = "" if slot is None or rate <= slot else ", as much as the slot of a device takes"
     return Tier(
         name="network",
         num_devices=1,
         link=nics.link,
-        bandwidth_bytes_per_s=NIC_EFFICIENCY_FRAC * nics.count * nics.bandwidth_bytes_per_s / node.num_devices,
+        bandwidth_bytes_per_s=rate if slot is None else min(rate, slot),
         latency_s=hop_s,
         source=Source.ANALYTIC,
-        note=f"its adapters at {NIC_EFFICIENCY_FRAC} of line rate (fits on published runs), shared by its devices; "
-        f"hop of {hop_source}",
+        note=f"its adapters at {NIC_EFFICIENCY_FRAC} of line rate (fits on published runs), shared by its "
+        f"devices{bound}; hop of {hop_source}",
     )
 
 

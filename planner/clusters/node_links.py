@@ -87,7 +87,8 @@ def levels_of_topology(
             continue
         sizes = tuple(len(unit) for unit in units)
         tiers.append(_tier(name if len(units) > 1 else "node", sizes, new, device, where, peer_access))
-        if tiers[-1].is_mesh and min(pair.num_links for pair in new) == MAX_LINKS_OF_PAIR:
+        is_doubtful = device.num_peer_links is None and min(pair.num_links for pair in new) == MAX_LINKS_OF_PAIR
+        if tiers[-1].is_mesh and is_doubtful:
             sentences.append(
                 f"GPUs with NV{MAX_LINKS_OF_PAIR} to several peers are taken to be joined without a switch, as four "
                 "H100 of one board are; where a switch joins them, as in a DGX-2, state tiers."
@@ -138,7 +139,7 @@ def _tier(
                 f"{where}: peer_link_bytes_per_s of {device.name} is not known: the rate of one of its "
                 f"{pairs[0].kind.value} links; give it with the device"
             )
-        num_links, is_mesh = _links_of_gpu(pairs)
+        num_links, is_mesh = _links_of_gpu(pairs, device, where)
         return Tier(
             name=name,
             num_devices=max(sizes),
@@ -167,14 +168,27 @@ def _tier(
     return with_peer_access(tier, device, peer_access, where)
 
 
-def _links_of_gpu(pairs: Sequence[Pair]) -> tuple[int, bool]:
-    """Links that the least connected GPU has to its peers in all, and whether each leads to one of several peers."""
+def _links_of_gpu(pairs: Sequence[Pair], device: Device, where: str) -> tuple[int, bool]:
+    """Links that the least connected GPU has to its peers in all, and whether each leads to one of several peers.
+
+    More links in all than a GPU has are those to a switch, seen from every peer. Raises BadInputError for a pair with
+    more links than the device has.
+    """
     links: dict[str, list[int]] = {}
     for pair in pairs:
         for gpu in pair.pair:
             links.setdefault(gpu, []).append(pair.num_links)
-    fewest = min(pair.num_links for pair in pairs)
+    fewest, most = min(pair.num_links for pair in pairs), max(pair.num_links for pair in pairs)
     has_several_peers = max(map(len, links.values())) > 1
-    if has_several_peers and (fewest > MAX_LINKS_OF_PAIR or max(map(sum, links.values())) > MAX_LINKS_OF_GPU):
+    in_all = max(map(sum, links.values()))
+    if device.num_peer_links is not None:
+        if most > device.num_peer_links:
+            raise BadInputError(
+                f"{where}: its topology shows {most} links between two GPUs, but {device.name} has "
+                f"{device.num_peer_links}; give the device that it was printed on"
+            )
+        if in_all > device.num_peer_links:
+            return fewest, False
+    elif has_several_peers and (fewest > MAX_LINKS_OF_PAIR or in_all > MAX_LINKS_OF_GPU):
         return fewest, False
     return min(map(sum, links.values())), has_several_peers

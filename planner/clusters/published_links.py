@@ -36,18 +36,18 @@ def _of_machine(tier: Tier, usual: int, size: int) -> Tier:
     return resized(tier, size if tier.num_devices == usual else min(tier.num_devices, size))
 
 
-def domain_size(device_name: str) -> int:
-    """GPUs that reach one another without a network, of the preset whose device the driver calls so; 1 without one."""
+def rack_size(device_name: str) -> int:
+    """GPUs of a rack of one NVLink domain, of the preset whose device the driver calls so; 1 where it has none."""
     name = preset_of_device(device_name)
     stated = None if name is None else read_stated_tiers(preset_data(name)["tiers"], f"preset {name}")
-    return 1 if name is None or stated is None else max(usual_size(name), joined_without_network(stated.inside))
+    joined = 1 if stated is None else joined_without_network(stated.inside)
+    return joined if name is not None and joined > usual_size(name) else 1
 
 
 def joins_as_published(node: Node) -> bool:
     """Whether nothing says other links than those of the preset of the node's device.
 
-    A topology says the same where it joins all GPUs by their own links through switches, as the preset does: how many
-    links a GPU has to its switches hangs on the GPU alone.
+    A topology says the same where it joins all GPUs by all the links that they have, through switches.
     """
     if node.topology is None:
         return True
@@ -56,6 +56,8 @@ def joins_as_published(node: Node) -> bool:
         return False
     if node.device.peer_link_bytes_per_s != device_data(name).get("peer_link_bytes_per_s"):
         return False  # A figure of one's own, which the topology's links are meant to be multiplied by.
+    if any(pair.num_links != node.device.num_peer_links for pair in node.topology.pairs if pair.kind.is_direct):
+        return False
     found = levels_of_topology(node.topology, node.device, "topology", peer_access=node.peer_access).tiers
     published = tiers_of_preset(node, "topology")[0]
     return len(found) == len(published) == 1 and all(

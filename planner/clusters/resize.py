@@ -7,7 +7,7 @@ from collections import Counter
 from costmodel.errors import BadInputError
 from costmodel.spec import ClusterSpec, CollectiveTable, DeviceKind, LinkKind, NodeGroup, Source, Tier
 from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
-from costmodel.units import format_rate, format_seconds
+from costmodel.units import counted, format_rate, format_seconds
 from planner.clusters.fitting import fitted
 from planner.clusters.links import HOP_S, NIC_EFFICIENCY_FRAC
 from planner.clusters.nodes import Machines
@@ -72,7 +72,7 @@ def unequal_nodes(cluster: ClusterSpec) -> tuple[str, ...]:
         return ()
     *others, last = cluster.node_sizes
     if set(others) == {cluster.devices_per_node}:
-        return (f"The last node holds {last} devices, the others {cluster.devices_per_node}.",)
+        return (f"The last node holds {counted(last, 'device')}, the others {cluster.devices_per_node}.",)
     counts = ", ".join(f"{count} of {size}" for size, count in sorted(sizes.items(), reverse=True))
     return (f"The nodes hold different numbers of devices: {counts}.",)
 

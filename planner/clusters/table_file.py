@@ -31,6 +31,8 @@ def read_table_file(text: str, where: str, source: Source) -> tuple[CollectiveTa
     header = lines[0][1] if lines else []
     if header != COLUMNS:
         raise BadInputError(f"{where}: its columns are {shown(header)}, but must be {', '.join(COLUMNS)}")
+    if len(lines) == 1:
+        raise BadInputError(f"{where}: has columns and no row; give one for each size that was measured")
     if len(lines) > MAX_ROWS:
         raise BadInputError(f"{where}: has {len(lines)} rows, but at most {MAX_ROWS} are read")
     points: dict[tuple[Collective, int, int], list[CollectivePoint]] = {}

@@ -12,7 +12,7 @@ from costmodel.spec.link import joined_without_network
 from costmodel.units import counted
 from planner.clusters.nodes import Machines
 from planner.clusters.presets import preset_of_device
-from planner.clusters.published_links import domain_size
+from planner.clusters.published_links import rack_size
 from planner.clusters.stated_tiers import StatedTiers
 
 _MAKERS = {"nvidia", "amd", "tesla", "geforce", "instinct"}
@@ -27,6 +27,8 @@ class Room:
     """Names of the GPUs."""
     per_node: int
     """Devices of the largest machine."""
+    is_of_one_kind: bool
+    """Whether all machines have the same GPUs on the same links."""
     per_unit: int
     """Devices that reach one another without a network: of a machine, or of a rack of one NVLink domain."""
 
@@ -36,11 +38,13 @@ class Room:
         nodes = [group.node for group in machines.groups]
         devices = tuple(dict.fromkeys(node.device.name for node in nodes))
         per_node = max(node.num_devices for node in nodes)
-        if stated is None:
-            sizes = [domain_size(device) for device in devices]
-        else:
-            sizes = [joined_without_network(stated.inside)]
-        return cls(devices, per_node, max([per_node, *sizes]))
+        sizes = [rack_size(device) for device in devices] if stated is None else [joined_without_network(stated.inside)]
+        first = nodes[0]
+        is_of_one_kind = all(
+            (node.device, node.topology, node.peer_access) == (first.device, first.topology, first.peer_access)
+            for node in nodes
+        )
+        return cls(devices, per_node, is_of_one_kind, max([per_node, *sizes]))
 
     def placed(self, table: CollectiveTable) -> CollectiveTable:
         """`table` with the units that its ranks lie in: hosts of a rack that its output lists are one."""
@@ -64,6 +68,8 @@ class Room:
         others = [name for name in table.devices if are_other_gpus(name, self.devices)]
         if others:
             return f"it lists {', '.join(others)}, but the cluster has {', '.join(self.devices)}; measure on these"
+        if not self.is_of_one_kind:
+            return "machines of this cluster differ, and it is one time for all; plan for each kind alone"
         num_units = table.num_nodes or 1
         most = num_units * self.per_unit
         if table.num_ranks > most or (num_units > 1 and table.num_ranks < most):

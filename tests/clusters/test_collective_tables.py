@@ -85,6 +85,7 @@ def test_every_published_file_belongs_to_a_preset() -> None:
     [
         ("", "its columns are"),
         ("a,b\n", "its columns are"),
+        ("HEADER\n", "has columns and no row"),
         ("HEADER\nall_reduce,8,1,1024\n", "line 3: has 4 cells"),
         ("HEADER\nall_reduce,8,1,1024,fast\n", "line 3: time_us is 'fast'"),
         ("HEADER\nall_reduce,8,1,1024,0\n", "line 3: time_us is '0'"),

@@ -52,8 +52,8 @@ def factors(name: str, op: Collective, least_bytes: int) -> list[float]:
     ("name", "op", "median", "percentile_90", "large"),
     [
         ("p4de.24xlarge", Collective.ALL_REDUCE, 2.11, 2.62, 1.16),
-        ("p5.48xlarge", Collective.ALL_REDUCE, 1.16, 1.26, 1.16),
-        ("p6-b200.48xlarge", Collective.ALL_REDUCE, 1.45, 2.58, 1.20),
+        ("p5.48xlarge", Collective.ALL_REDUCE, 1.25, 1.54, 1.17),
+        ("p6-b200.48xlarge", Collective.ALL_REDUCE, 1.45, 2.24, 1.20),
         ("a3-megagpu-8g", Collective.ALL_GATHER, 1.18, 1.58, 1.14),
         ("a3-ultragpu-8g", Collective.ALL_GATHER, 1.38, 2.34, 1.03),
         ("dgx-h100", Collective.ALL_REDUCE, 1.31, 1.34, 1.31),

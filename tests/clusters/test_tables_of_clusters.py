@@ -54,12 +54,13 @@ def test_ones_own_count_first_and_the_others_of_the_preset_stay(tmp_path: Path) 
     assert "all_reduce over 2, 4 ranks" in said
 
 
-def test_two_kinds_of_machines_have_no_published_times(tmp_path: Path) -> None:
+def test_two_kinds_of_machines_are_priced_by_no_one_time(tmp_path: Path) -> None:
     nodes = (
         "nodes: [{num_nodes: 1, device: h100-sxm, num_devices: 8}, {num_nodes: 1, device: h200-sxm, num_devices: 8}]"
     )
     loaded = load(tmp_path, f"{nodes}\ncollectives: [own]\n", own=REDUCE_8)
-    assert [table.source for table in loaded.spec.tables] == [Source.MEASURED]
+    assert loaded.spec.tables == ()
+    assert any("price nothing, since machines of this cluster differ" in said for said in loaded.assumptions)
 
 
 def test_runs_over_equal_groups_are_one_table_of_medians(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from typing import Any
@@ -27,7 +28,7 @@ def replace_values(rng: random.Random, content: bytes) -> bytes | None:
         if rng.random() < 0.1 and isinstance(holder, dict):
             holder.pop(key, None)
         else:
-            holder[key] = rng.choice(VALUES)
+            holder[key] = copy.deepcopy(rng.choice(VALUES))
     # YAML takes what JSON writes.
     return json.dumps(data, indent=1, default=str).encode()
 
