@@ -15,6 +15,8 @@ from costmodel.errors import BadInputError
 
 MAX_FILE_BYTES = 64 * 2**20
 """Far above any config, plan or profile; a larger file was named by mistake."""
+MAX_SHOWN_PATH = 1000
+"""Characters of a path in a sentence; one that stands in a file can have any length."""
 ANOTHER_OUTPUT = "give another -o"
 """What would do where an output cannot be written, of commands that have this option."""
 
@@ -24,25 +26,26 @@ def read_text(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> str:
 
     Raises BadInputError for anything but a readable text file of at most `max_bytes` bytes.
     """
+    where = f"{what} {_shown(path)}"
     try:
         # Asked before it is opened: to open a named pipe waits for whoever writes into it.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise BadInputError(f"{what} {path}: is not a file")
+            raise BadInputError(f"{where}: is not a file")
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except FileNotFoundError:
         leads_to = f"is a link to {os.readlink(path)}, where there is nothing" if path.is_symlink() else "no such file"
-        raise BadInputError(f"{what} {path}: {leads_to}") from None
+        raise BadInputError(f"{where}: {leads_to}") from None
     except (OSError, ValueError) as error:
-        raise BadInputError(f"{what} {path}: cannot be read: {_reason(error)}") from None
+        raise BadInputError(f"{where}: cannot be read: {_reason(error)}") from None
     if len(data) > max_bytes:
-        raise BadInputError(f"{what} {path}: is larger than {max_bytes // 2**10} KiB, so it cannot be one")
+        raise BadInputError(f"{where}: is larger than {max_bytes // 2**10} KiB, so it cannot be one")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadInputError(f"{what} {path}: is not UTF-8 text (byte {error.start})") from None
+        raise BadInputError(f"{where}: is not UTF-8 text (byte {error.start})") from None
     if "\0" in text:
-        raise BadInputError(f"{what} {path}: is a binary file, not text")
+        raise BadInputError(f"{where}: is a binary file, not text")
     return text
 
 
@@ -156,6 +159,12 @@ def write_text(path: Path, text: str) -> None:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def _shown(path: Path) -> str:
+    """`path` in a sentence: its ends where it is too long to be one."""
+    text = str(path)
+    return text if len(text) <= MAX_SHOWN_PATH else f"{text[:120]}...{text[-120:]}"
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -150,6 +150,14 @@ def test_places_that_cannot_be_read(tmp_path: Path, name: str, named: str) -> No
         files.read_text(tmp_path / name, "file")
 
 
+def test_a_path_of_any_length_is_named_by_its_ends(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="file name too long") as caught:
+        files.read_text(tmp_path / ("first" + "x" * 5000 + "last"), "file")
+    said = str(caught.value)
+    assert len(said) < 1000
+    assert "last: cannot be read" in said
+
+
 @pytest.mark.parametrize(
     ("content", "named"),
     [

@@ -24,9 +24,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.machines", description=__doc__)
     parser.add_argument("--inputs", type=int, default=20_000, help="for each reader")
     parser.add_argument("--seed", type=int, default=None, help="drawn where none is given")
+    parser.add_argument("--reader", choices=READERS, help="this one alone")
     options = parser.parse_args()
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
-    for name in READERS:
+    for name in READERS if options.reader is None else [options.reader]:
         started_s, accepted = time.monotonic(), 0
         for index in range(options.inputs):
             faulthandler.dump_traceback_later(DEADLINE_S, exit=True)
