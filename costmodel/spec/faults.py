@@ -12,7 +12,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from costmodel.spec.shown import shown
+from costmodel.spec.shown import shown, shown_key
 
 NEEDED: Mapping[str, str] = {
     "bool_parsing": "true or false",
@@ -52,9 +52,9 @@ def describe(error: ValidationError, read_as: type[BaseModel], where: str, data:
     match first["type"]:
         case "extra_forbidden":
             known = {name for kind in _kinds_at(read_as, first["loc"][:-1]) for name in kind.model_fields}
-            return f"{where}: unknown key {place!r}; {offer(str(first['loc'][-1]), known)}"
+            return f"{where}: unknown key '{place}'; {offer(str(first['loc'][-1]), known)}"
         case "missing":
-            return f"{where}: key {place!r} is missing"
+            return f"{where}: key '{place}' is missing"
         case "model_type" | "model_attributes_type":
             return f"{where}: {fault(first, place)}{_keys_needed(_kinds_at(read_as, first['loc']))}"
     return f"{where}: {fault(first, place)}"
@@ -103,7 +103,7 @@ def mistaken_switch(data: Any, read: Any, place: str = "") -> str:
     To pydantic, as to Python, true is 1. To whoever wrote the file it is not.
     """
     if isinstance(data, dict) and isinstance(read, dict):
-        pairs = [(data[key], read[key], f"{place}.{key}" if place else str(key)) for key in data if key in read]
+        pairs = [(data[key], read[key], _within(place, key)) for key in data if key in read]
     elif isinstance(data, list | tuple) and isinstance(read, list):
         pairs = [(*pair, f"{place}[{number}]") for number, pair in enumerate(zip(data, read, strict=False))]
     elif isinstance(data, bool) != isinstance(read, bool):
@@ -143,5 +143,9 @@ def _place(first: ErrorDetails, data: Any) -> str:
         if isinstance(step, int) and isinstance(data, list | tuple):
             place, data = f"{place}[{step}]", data[step]
         elif isinstance(data, dict) and (step in data or (number == len(first["loc"]) and first["type"] == "missing")):
-            place, data = f"{place}.{step}" if place else str(step), data.get(step)
+            place, data = _within(place, step), data.get(step)
     return place
+
+
+def _within(place: str, key: Any) -> str:
+    return f"{place}.{shown_key(str(key))}" if place else shown_key(str(key))

@@ -25,6 +25,11 @@ def shown(value: Any) -> str:
     return cut(CONSTANT.sub(r"\1", text if text.isprintable() else json.dumps(value, default=str)))
 
 
+def shown_key(key: str) -> str:
+    """A key that the file makes up, in a message: as it is, or quoted where it cannot be printed, and cut."""
+    return cut(key if key.isprintable() and key.strip() == key != "" else repr(key))
+
+
 def cut(text: str) -> str:
     """`text` in at most `MAX_SHOWN` characters."""
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."

@@ -7,6 +7,7 @@ from typing import Any
 
 from costmodel.errors import BadInputError
 from costmodel.spec.cluster import MAX_CLUSTER_DEVICES
+from costmodel.spec.shown import shown_key
 from costmodel.units import parse_bytes, parse_flop_rate, parse_rate, parse_seconds
 
 MAX_NUMBER = 2**63
@@ -74,7 +75,9 @@ def with_units(key: str, value: Any, where: str) -> Any:
         return [with_units(key, item, where) for item in value]
     if isinstance(value, bool) and key not in FLAGS:
         # YAML takes yes, no, on and off for these, and a number field would take them for 1 and 0.
-        raise BadInputError(f"{where}: {key} is {str(value).lower()}, but it is no key that is true or false")
+        raise BadInputError(
+            f"{where}: {shown_key(key)} is {str(value).lower()}, but it is no key that is true or false"
+        )
     if isinstance(value, str) and key in PARSERS:
         try:
             value = float(value)  # YAML takes 1e12 for a text; the key says the unit
@@ -86,5 +89,5 @@ def with_units(key: str, value: Any, where: str) -> Any:
     if isinstance(value, int | float) and not low <= value <= high:
         # A whole number can be too large for a float, and then for a format, too.
         shown = "far too large" if isinstance(value, int) and abs(value) > 10**300 else f"{value:g}"
-        raise BadInputError(f"{where}: {key} is {shown}, but must be from {low:g} to {high:g}")
+        raise BadInputError(f"{where}: {shown_key(key)} is {shown}, but must be from {low:g} to {high:g}")
     return value

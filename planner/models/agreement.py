@@ -6,7 +6,7 @@ from typing import Any
 
 from costmodel.errors import BadInputError
 from costmodel.spec import ModelSpec, Traced
-from planner.models.config import shown
+from costmodel.spec.shown import shown
 from planner.models.errors import UnknownArchitectureError
 from planner.models.read import FACTORY, read_model
 

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from costmodel.errors import BadInputError
-from costmodel.spec.shown import cut, shown
-
-__all__ = ["Config", "shown", "shown_key"]
+from costmodel.spec.shown import shown
 
 STAND_IN = 64
 """Takes the place of a size that is missing until the config is refused: a number that most others divide or are
@@ -132,8 +130,3 @@ class Config:
         if len(value) != length:
             self.fail(f"{self.place(key)} has {len(value)} entries, but {what} is {length}; they must be as many")
         return value
-
-
-def shown_key(key: str) -> str:
-    """A key that the file makes up, in a message: as it is, or quoted where it cannot be printed, and cut."""
-    return cut(key if key.isprintable() and key.strip() == key != "" else repr(key))

@@ -16,9 +16,9 @@ from typing import Any
 from costmodel.errors import BadInputError
 from costmodel.spec import LayerRun, ModelSpec
 from costmodel.spec.base import parse_json
-from costmodel.spec.shown import json_kind
+from costmodel.spec.shown import json_kind, shown, shown_key
 from planner.files import is_there, read_text, sha256_of_text
-from planner.models.config import Config, shown, shown_key
+from planner.models.config import Config
 from planner.models.errors import UnknownArchitectureError
 from planner.models.families import families, families_of_class
 from planner.models.family import Family, RunSource

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from costmodel.errors import BadInputError
-from planner.models.config import shown
+from costmodel.spec.shown import shown
 
 MAX_POSITIONS = 2**31
 """Far above any sequence; a factor stretches positions, so none is larger either."""

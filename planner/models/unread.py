@@ -20,7 +20,8 @@ from costmodel.spec import (
     Mamba2,
     Moe,
 )
-from planner.models.config import Config, shown, shown_key
+from costmodel.spec.shown import shown, shown_key
+from planner.models.config import Config
 from planner.models.family import Family
 from planner.models.keys import KindSource
 

@@ -206,3 +206,18 @@ def test_a_large_yaml_says_how_to_write_it(tmp_path: Path) -> None:
     machines = "\n".join(f"- {{device: h100-sxm, num_nodes: 1, num_devices: 8}}  # {number}" for number in range(900))
     with pytest.raises(BadInputError, match="write equal machines as one entry of nodes with num_nodes"):
         load(tmp_path, f"nodes:\n{machines}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"device: h100-sxm\n{'x' * 900}: true\n",
+        f"device: h100-sxm\nnum_devices{'x' * 900}: 1e40\n",
+        f"device: {{preset: h100-sxm, peak_flop_per_s: {{{'x' * 500}: 1e14}}}}\n",
+        f"device: h100-sxm\ntopology: {'x' * 5000}\n",
+    ],
+)
+def test_keys_and_names_of_any_length_are_cut(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInputError, match=r"xxx\.\.\.") as caught:
+        load(tmp_path, text)
+    assert len(str(caught.value)) < 700

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from costmodel.errors import BadInputError
-from costmodel.spec.shown import MAX_SHOWN
-from planner.models.config import shown, shown_key
+from costmodel.spec.shown import MAX_SHOWN, shown, shown_key
 from planner.models.read import read_model
 
 CONFIGS = Path(__file__).parent / "configs"

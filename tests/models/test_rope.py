@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from costmodel.errors import BadInputError
-from planner.models.config import shown
+from costmodel.spec.shown import shown
 from planner.models.rope import KINDS, MAX_POSITIONS, check_rope
 
 HEAD_DIM = 8

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from costmodel.spec import Embedding, FinalNorm, Head, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.encoder_parts import (
     both_ways,

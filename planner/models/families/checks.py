@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from costmodel.spec import Activation as Kept
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.parts import HEAD_DIM, HEAD_SPLIT
 from planner.models.keys import Source, Word, origin
 from planner.models.rope import check_rope

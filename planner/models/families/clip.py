@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from costmodel.spec import Block, Embedding, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.encoder_parts import both_ways, dense, inside, layer_norm_block, two_matrices
 from planner.models.families.image_parts import last_norm, patch_filters, patches, stem

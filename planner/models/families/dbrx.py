@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from costmodel.spec import Attention, Block, Embedding, Head, Moe, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.parts import UNTIED, VOCAB
 from planner.models.family import Family, One, Stack

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from costmodel.spec import Attention, Mlp
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.parts import FFN, HEADS, HIDDEN, LAYERS, UNTIED, attention, biased, block, decoder, mlp
 from planner.models.family import Family

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from costmodel.spec import Activation, Attention, Block, Dense, Mlp, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.parts import FFN, HEADS, HIDDEN
 from planner.models.family import One
 from planner.models.keys import Computed, KindSource, Quotient, Size, Source, Word, part, width

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from costmodel.spec import Dense, FinalNorm, LayerRun, Mlp, Moe, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.parts import HEADS, HIDDEN, LAYERS, mlp
 from planner.models.keys import (
     MAX_LAYERS,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from costmodel.spec import Embedding, Moe, Part, QkNorm
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import LAYER_TYPES, Activation, Rotation
 from planner.models.families.gemma import BIAS, GELU, HEAD_DIM, KV_HEADS_OF_4, NORM
 from planner.models.families.parts import (

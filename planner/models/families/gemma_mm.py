@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from costmodel.spec import Attention, Block, Dense, Filter, LayerRun, Mlp, Norm, Part, QkNorm, Stem
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families import gemma, gemma4
 from planner.models.families.checks import Activation
 from planner.models.families.image_parts import stem

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from costmodel.spec import Embedding, Head, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.parts import TIED, UNTIED, attention, biased, block, mlp
 from planner.models.family import POSITIONS, Family, One, RunSource, Stack

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from costmodel.spec import Mamba, Mamba2, Moe
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.mamba import auto, heads_fill_width, product, time_step_rank
 from planner.models.families.parts import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from costmodel.spec import Filter, FinalNorm, Norm, Part, Stem
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.parts import HIDDEN
 from planner.models.family import One
 from planner.models.keys import Computed, Size, part

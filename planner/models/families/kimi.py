@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from costmodel.spec import KimiDeltaAttention
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.deepseek import V3_ATTENTION
 from planner.models.families.encoder_parts import pads_within

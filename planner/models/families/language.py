@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from costmodel.spec import Head, LayerRun
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.errors import UnknownArchitectureError
 from planner.models.families.checks import Activation
 from planner.models.families.parts import UNTIED

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from costmodel.spec import QkNorm
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation, Number
 from planner.models.families.parts import (
     HEAD_DIM,

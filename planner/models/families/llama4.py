@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.experts import dense_or_sparse, experts, in_range, listed_blocks, window
 from planner.models.families.llama import ATTENTION_BIAS, HEAD_DIM_128, KV_HEADS_OF_8

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from costmodel.spec import Activation, Dense, LayerRun, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families import llama4
 from planner.models.families.encoder_parts import both_ways, layer_norm_block, two_matrices
 from planner.models.families.image_parts import last_norm, patch_filters, patches, stem

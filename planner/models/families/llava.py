@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from costmodel.spec import Dense, FinalNorm, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families import gemma, llama, mixtral, phi
 from planner.models.families.language import (
     ONE_IMAGE,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from costmodel.spec import LightningAttention, QkNorm
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.experts import LOCAL, experts, unread
 from planner.models.families.llama import HEAD_DIM_128, KV_HEADS_OF_8

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from costmodel.spec import Norm, QkNorm
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.experts import EXPERTS_PER_TOKEN, LOCAL, IfAny, experts
 from planner.models.families.llama import ATTENTION_BIAS, KV_HEADS_OF_8

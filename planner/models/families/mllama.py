@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from costmodel.spec import Dense, Embedding, Head, LayerRun, Norm, Part, QkNorm
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.encoder_parts import both_ways, inside, layer_norm_block, two_matrices
 from planner.models.families.experts import listed_blocks

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from costmodel.spec import Embedding, Head, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.parts import TIED, VOCAB, attention, block, mlp
 from planner.models.family import Family, One, RunSource, Stack
 from planner.models.keys import Computed, Quotient, Size, Times, layers, part, tokens, width

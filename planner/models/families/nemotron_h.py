@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from costmodel.spec import Attention, Block, Dense, FinalNorm, LayerRun, Mamba2, Mlp, Moe, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.parts import FFN, HEADS, HIDDEN, decoder
 from planner.models.family import Family

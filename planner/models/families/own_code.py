@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from costmodel.spec import Norm
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation, Rotation
 from planner.models.families.experts import (
     NUM_EXPERTS,

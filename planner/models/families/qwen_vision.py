@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from costmodel.spec import Dense, Filter, LayerRun, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import Activation
 from planner.models.families.encoder_parts import both_ways, layer_norm_block, two_matrices
 from planner.models.families.image_parts import last_norm, stem

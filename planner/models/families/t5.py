@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from costmodel.spec import Activation, Attention, Block, Embedding, FinalNorm, Head, Mlp, Norm, Part, ScoreBias
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import PARAMETER_FREE, WRITTEN_OUT
 from planner.models.families.encoder_parts import ENCODER_READS_AS_MANY, dense, labels, square
 from planner.models.families.parts import VOCAB

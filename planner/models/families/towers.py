@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from costmodel.spec import LayerRun, Norm, Part
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.errors import UnknownArchitectureError
 from planner.models.families.checks import Activation
 from planner.models.families.clip import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from costmodel.spec import QkNorm
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.families.checks import LAYER_TYPES, Activation, Rotation, heads_divide
 from planner.models.families.encoder_parts import pads_within
 from planner.models.families.parts import LAYERS, TIED, UNTIED, attention, block, decoder, mlp

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from planner.models.config import Config, shown
+from costmodel.spec.shown import shown
+from planner.models.config import Config
 from planner.models.keys.quotient import Quotient
 from planner.models.keys.source import REQUIRED, value_of
 

@@ -12,6 +12,7 @@ import yaml
 VALUES: tuple[Any, ...] = (
     0, -1, 1, 3, 7, 2**31, 10**18, 0.5, -0.5, 1e30, True, False, None, "", "x", "8", "8 GiB", "400 Gbit/s", "5 us", [],
     [1], ["x"], [[]], [None], [{}], {}, {"a": 1}, {"name": "x"}, "nvlink", "ethernet", "h100-sxm", "topo.txt",
+    "x" * 3000,
 )  # fmt: skip
 
 
@@ -27,6 +28,8 @@ def replace_values(rng: random.Random, content: bytes) -> bytes | None:
         holder, key = rng.choice(list(_places(data)) or [(data, "name")])
         if rng.random() < 0.1 and isinstance(holder, dict):
             holder.pop(key, None)
+        elif rng.random() < 0.03 and isinstance(holder, dict):
+            holder[str(key) + "x" * 3000] = holder.pop(key)
         else:
             holder[key] = copy.deepcopy(rng.choice(VALUES))
     # YAML takes what JSON writes.
