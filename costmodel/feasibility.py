@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from costmodel import divisibility
 from costmodel.setting import Setting
-from costmodel.spec import Infeasible, ModelSpec, Plan, Traced, Workload
+from costmodel.spec import (
+    Attention,
+    Block,
+    Embedding,
+    FinalNorm,
+    Head,
+    Infeasible,
+    LatentAttention,
+    Layer,
+    Mlp,
+    ModelSpec,
+    Moe,
+    Plan,
+    Traced,
+    Workload,
+)
 
 DIVISIBILITY = (
     divisibility.batch,
@@ -28,6 +43,7 @@ def contradiction(setting: Setting, plan: Plan) -> Infeasible | None:
         or _precision(setting)
         or single_stream(setting.model, setting.workload, plan)
         or splittable(setting.model, setting.workload, plan)
+        or context_splittable(setting.model, setting.workload, plan)
         or cut_covers_model(setting.model, setting.workload, plan)
         or _divisibility(setting, plan)
     )
@@ -95,6 +111,42 @@ def splittable(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible 
         needed=plan.tp,
         limit=1,
     )
+
+
+def context_splittable(model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
+    """Context parallelism shares out the tokens of blocks whose mixers are attention, two equal slices to a rank.
+
+    Each rank takes one slice from the front and one from the back, so that all meet as many pairs under a causal mask.
+    """
+    if plan.cp == 1:
+        return None
+    if not all(_attends_to_itself(run.layer) for run in model.runs):
+        return Infeasible(
+            rule="context_parallel_attention",
+            sentence=f"cp = {plan.cp} would share out the sequences of {model.name}, but that has a price only in "
+            "blocks of attention over their own tokens; use cp = 1",
+            needed=plan.cp,
+            limit=1,
+        )
+    slices = 2 * plan.cp * (plan.tp if plan.sp else 1)
+    if workload.seq_len % slices:
+        return Infeasible(
+            rule="context_parallel_divides",
+            sentence=f"seq_len = {workload.seq_len} is not a multiple of 2 x cp{' x tp' if plan.sp else ''} = {slices}",
+            needed=slices,
+            limit=workload.seq_len,
+        )
+    return None
+
+
+def _attends_to_itself(layer: Layer) -> bool:
+    if isinstance(layer, Block):
+        mixers = [part for part in layer.parts if not isinstance(part, Mlp | Moe)]
+        return all(
+            isinstance(mixer, LatentAttention) or (isinstance(mixer, Attention) and not mixer.attends_elsewhere)
+            for mixer in mixers
+        )
+    return isinstance(layer, Embedding | FinalNorm | Head)
 
 
 def cut_covers_model(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:

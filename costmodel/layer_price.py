@@ -10,6 +10,7 @@ from costmodel.spec import LayerSample, Source
 from costmodel.terms import (
     attention,
     convolution,
+    cp_exchange,
     elementwise,
     gemm,
     host,
@@ -35,11 +36,11 @@ def price_layers(setting: Setting, mesh: Mesh) -> tuple[LayerPrice, ...]:
 def price_layer(view: LayerView) -> LayerPrice:
     """All costs of one layer on one rank."""
     compute = _compute(view)
-    exposed = tp_collectives.price(view)
+    exposed = (tp_collectives.price(view), cp_exchange.price(view))
     forward_s, backward_s = sum(price.forward_s for price in compute), sum(price.backward_s for price in compute)
     dispatch = tensor_dispatch.price(view, forward_s, backward_s, sum(price.recompute_s for price in compute))
     around = zero_traffic.per_microbatch(view, forward_s, backward_s)
-    passes = tuple(price for price in (*compute, exposed, dispatch, around) if price.forward_s or price.backward_s)
+    passes = tuple(price for price in (*compute, *exposed, dispatch, around) if price.forward_s or price.backward_s)
     steps = (
         zero_traffic.per_step(view, backward_s),
         tied_table.price(view),

@@ -14,6 +14,7 @@ from costmodel.spec import (
     Plan,
     Profile,
     Schedule,
+    Shards,
     SoftwareStack,
     Workload,
 )
@@ -42,7 +43,7 @@ class Setting:
 class Mesh:
     """Degrees, batch split and schedule: all of a plan but stage cut and recompute.
 
-    Ranks are numbered tp first, then dp, then pp, so neighbours along an axis lie `stride` ranks apart.
+    Ranks are numbered tp first, then cp, dp and pp, so neighbours along an axis lie `stride` ranks apart.
     """
 
     tp: int
@@ -52,6 +53,8 @@ class Mesh:
     micro_batch: int
     num_microbatches: int
     schedule: Schedule
+    sp: bool = True
+    cp: int = 1
 
     @classmethod
     def of(cls, plan: Plan, workload: Workload) -> Mesh:
@@ -64,22 +67,34 @@ class Mesh:
             micro_batch=plan.micro_batch,
             num_microbatches=plan.num_microbatches(workload.global_batch),
             schedule=plan.schedule,
+            sp=plan.sp,
+            cp=plan.cp,
         )
 
     @property
     def num_ranks(self) -> int:
         """Ranks of the mesh."""
-        return self.tp * self.pp * self.dp
+        return self.tp * self.cp * self.pp * self.dp
+
+    @cached_property
+    def shards(self) -> Shards:
+        """How a layer is shared out."""
+        return Shards(tp=self.tp, sp=self.sp, cp=self.cp)
 
     @property
-    def dp_stride(self) -> int:
-        """Ranks between data-parallel neighbours."""
+    def num_replicas(self) -> int:
+        """Ranks that hold the same parameters: data-parallel ones, each with its context-parallel slices."""
+        return self.cp * self.dp
+
+    @property
+    def replica_stride(self) -> int:
+        """Ranks between neighbours that hold the same parameters."""
         return self.tp
 
     @property
     def pp_stride(self) -> int:
         """Ranks between neighbouring stages."""
-        return self.tp * self.dp
+        return self.tp * self.cp * self.dp
 
 
 @dataclass(frozen=True)
@@ -99,13 +114,13 @@ class LayerView:
 
     @property
     def tokens(self) -> int:
-        """Tokens of one micro-batch."""
-        return self.mesh.micro_batch * self.seq_len
+        """Tokens of one micro-batch, of which context-parallel ranks have a part each."""
+        return self.mesh.shards.tokens(self.mesh.micro_batch, self.seq_len)
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """Work of one rank in the forward pass of one micro-batch."""
-        return self.layer.operations(self.mesh.micro_batch, self.seq_len, self.mesh.tp)
+        return self.layer.operations(self.mesh.micro_batch, self.seq_len, self.mesh.shards)
 
     @property
     def num_params(self) -> int:
@@ -113,15 +128,16 @@ class LayerView:
 
         A head whose table is tied to that of the embedding holds a copy of it where the two are on different stages.
         """
-        return self.layer.num_params(self.mesh.tp) + (self.copied_table_params if isinstance(self.layer, Head) else 0)
+        copied = self.copied_table_params if isinstance(self.layer, Head) else 0
+        return self.layer.num_params(self.mesh.shards) + copied
 
     @property
     def copied_table_params(self) -> int:
         """Parameters, on one tensor-parallel rank, of the table that the first and the last stage both hold."""
         head = self.setting.model.head
-        return head.table_params(self.mesh.tp) if head is not None and head.tied and self.mesh.pp > 1 else 0
+        return head.table_params(self.mesh.shards) if head is not None and head.tied and self.mesh.pp > 1 else 0
 
     @property
     def activation_bytes(self) -> int:
-        """The hidden state of one micro-batch, whole sequence, in the compute precision."""
+        """The hidden state of the tokens of one micro-batch in the compute precision."""
         return self.tokens * self.layer.hidden * self.setting.workload.precision.bytes

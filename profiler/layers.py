@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from costmodel.spec import Layer, LayerSample, ModelSpec
+from costmodel.spec import Layer, LayerSample, ModelSpec, Shards
 from profiler.contract import DTYPES, LayerFactory, ProfileRequest
 from profiler.rounds import Times, spread_of_ranks
 from profiler.saved import SavedBytes
@@ -52,7 +52,7 @@ def slice_indices(model: ModelSpec, tp: int, bytes_per_number: int) -> dict[Laye
     indices: dict[Layer, list[int]] = {}
     for index, layer in enumerate(model.layers):
         copies = indices.setdefault(layer, [])
-        if len(copies) < copies_needed(2 * layer.num_params(tp) * bytes_per_number):
+        if len(copies) < copies_needed(2 * layer.num_params(Shards(tp=tp)) * bytes_per_number):
             copies.append(index)
     return indices
 
@@ -74,7 +74,8 @@ class LayerTimer:
             for tp in request.tp_degrees:
                 saved = longest[tp].shortened([1] * len(kinds)).saved_bytes(tokens)
                 touched = [
-                    2 * kind.num_params(tp) * dtype.itemsize + kept for kind, kept in zip(kinds, saved, strict=True)
+                    2 * kind.num_params(Shards(tp=tp)) * dtype.itemsize + kept
+                    for kind, kept in zip(kinds, saved, strict=True)
                 ]
                 self._passes.append((longest[tp].shortened([copies_needed(size) for size in touched]), tokens))
                 self.saved_bytes += saved

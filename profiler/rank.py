@@ -15,6 +15,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from costmodel.spec.shards import Shards
 from profiler.collectives import CollectiveCase, CollectiveTimer, affordable, collective_cases, slowest
 from profiler.contract import LayerFactory, ProfileRequest
 from profiler.differences import BLOCK
@@ -109,7 +110,9 @@ def measure_rank(
     timers["optimizer steps"] = OptimizerTimer(counts, request.model.hidden, device)
 
     block = request.model.layers[BLOCK]
-    splits = [tp for tp in request.tp_degrees if tp > 1 and needed_bytes(block.num_params(tp)) <= extra_bytes]
+    splits = [
+        tp for tp in request.tp_degrees if tp > 1 and needed_bytes(block.num_params(Shards(tp=tp))) <= extra_bytes
+    ]
     dispatch_tp = min(splits, default=None)
     if dispatch_tp is not None:
         timers["dispatch of sharded tensors"] = DispatchTimer(request, layers, dispatch_tp, device)

@@ -12,7 +12,7 @@ def item(view: StageView) -> Moments:
     A stack that keeps gradients in one buffer reduces them in place.
     """
     stack = view.setting.stack
-    if view.mesh.dp == 1 or stack.gradients_preallocated:
+    if view.mesh.num_replicas == 1 or stack.gradients_preallocated:
         return Moments("communication buffers")
     size_bytes = stack.grad_bytes_per_param * view.largest_layer_params
     return Moments(

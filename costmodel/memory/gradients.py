@@ -17,7 +17,7 @@ def item(view: StageView) -> Moments:
     whole_bytes = view.setting.stack.grad_bytes_per_param * view.num_params
     if view.setting.stack.gradients_preallocated:
         return Moments.always(NAME, whole_bytes)
-    shard_bytes = whole_bytes // (view.mesh.dp if view.zero > 0 else 1)
+    shard_bytes = whole_bytes // (view.mesh.num_replicas if view.zero > 0 else 1)
     layer_bytes = view.compute_bytes * view.largest_layer_params
     accumulated_bytes = whole_bytes if view.zero < 2 else shard_bytes
     return Moments(

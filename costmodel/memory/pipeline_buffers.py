@@ -12,8 +12,8 @@ def item(view: StageView) -> Moments:
     Hidden states of micro-batches in flight are activations already.
     """
     mesh = view.mesh
-    values = mesh.micro_batch * view.setting.workload.seq_len * view.setting.model.hidden
-    message_bytes = view.compute_bytes * values // mesh.tp
+    values = mesh.shards.tokens(mesh.micro_batch, view.setting.workload.seq_len) * view.setting.model.hidden
+    message_bytes = view.compute_bytes * values // mesh.shards.sequence
     messages = mesh.num_microbatches if view.setting.stack.pipeline_buffer_per_microbatch else 1
     forward = max(0, messages - view.in_flight) if view.stage > 0 else 0
     backward = messages if view.stage < mesh.pp - 1 else 0

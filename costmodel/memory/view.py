@@ -39,8 +39,8 @@ class StageView:
 
     @property
     def zero(self) -> int:
-        """The ZeRO stage that has an effect: one data-parallel rank has nothing to shard."""
-        return self.mesh.zero if self.mesh.dp > 1 else 0
+        """The ZeRO stage that has an effect: one replica has nothing to shard."""
+        return self.mesh.zero if self.mesh.num_replicas > 1 else 0
 
     @property
     def in_flight(self) -> int:
@@ -57,5 +57,5 @@ class StageView:
         head = self.layers[-1]
         if not isinstance(head, Head):
             return 0
-        tokens = self.mesh.micro_batch * self.setting.workload.seq_len
+        tokens = self.mesh.shards.tokens(self.mesh.micro_batch, self.setting.workload.seq_len)
         return tokens * -(-head.vocab // self.mesh.tp)

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         ShardingSample,
         Spread,
     )
+    from costmodel.spec.shards import Shards
     from costmodel.spec.stack import SoftwareStack
     from costmodel.spec.topology import NodeTopology, Pair, PathKind
     from costmodel.spec.workload import Precision, Workload
@@ -134,6 +135,7 @@ __all__ = [
     "ScoreBias",
     "Sensitivity",
     "ShardingSample",
+    "Shards",
     "SoftwareStack",
     "Source",
     "Spec",
@@ -163,6 +165,7 @@ _HOMES = {
     "model": "LayerRun ModelSpec Part",
     "node": "Nics Node NodeGroup Storage",
     "number_format": "NumberFormat",
+    "shards": "Shards",
     "plan": "AXES Plan Recompute Schedule",
     "plan_file": "Alternative Baseline Certificate PlanFile RefusedPlan Sensitivity",
     "prediction": "Infeasible MemoryItem Prediction StageMemory TimeTerm Verdict",

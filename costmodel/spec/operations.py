@@ -76,6 +76,8 @@ class DotProductAttention:
     """Whether numbers out of memory are added to the scores: a kernel that takes them skips no hidden pair."""
     has_gradient: bool = True
     """Whether a gradient is asked for."""
+    num_parts: int = 1
+    """Context-parallel ranks that share the pairs of each sequence evenly; the other sizes are those of the whole."""
 
     @property
     def num_gradients(self) -> int:
@@ -100,12 +102,14 @@ class DotProductAttention:
     @property
     def flop(self) -> float:
         """FLOP of the forward pass, of the pairs that meet: queries with keys, and weights with values."""
-        return 2.0 * self.batch * self.num_heads * self.num_pairs * (self.head_dim + self.value_dim)
+        pairs = self.num_pairs / self.num_parts
+        return 2.0 * self.batch * self.num_heads * pairs * (self.head_dim + self.value_dim)
 
     @property
     def full_flop(self) -> float:
         """FLOP of the forward pass where every query meets every key, whatever is hidden."""
-        return 2.0 * self.batch * self.num_heads * self.num_queries * self.num_keys * (self.head_dim + self.value_dim)
+        pairs = self.num_queries * self.num_keys / self.num_parts
+        return 2.0 * self.batch * self.num_heads * pairs * (self.head_dim + self.value_dim)
 
     @property
     def kernel_flop(self) -> float:

@@ -34,14 +34,16 @@ class Plan(Document):
     """Degrees, batch split, schedule, stage cut, recompute and ZeRO stage of one job.
 
     `cut` holds the number of layers of each pipeline stage over the whole layer sequence (embedding and head
-    included), `recompute_layers` one mode for each of these layers. Rank r has tensor index r % tp, then dp, then pp.
+    included), `recompute_layers` one mode for each of these layers. Rank r has tensor index r % tp, then cp, dp and pp.
     """
 
     SCHEMA: ClassVar[str] = "plan/1"
 
     framework: str = Field(min_length=1)
     tp: int = Field(default=1, ge=1)
-    cp: Literal[1] = 1
+    sp: bool = True
+    """Whether tensor-parallel ranks split the sequence where each would else hold all of it (arXiv 2205.05198)."""
+    cp: int = Field(default=1, ge=1)
     ep: Literal[1] = 1
     pp: int = Field(default=1, ge=1)
     vpp: Literal[1] = 1

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from costmodel.setting import LayerView
-from costmodel.spec import Block, Layer, LayerSample
+from costmodel.spec import Block, Layer, LayerSample, Shards
 
 
 def exact(view: LayerView) -> LayerSample | None:
     """The sample of this very layer, shard, micro-batch, sequence and precision; None where there is none."""
-    wanted = (view.layer, view.mesh.tp, view.mesh.micro_batch, view.seq_len)
+    wanted = (view.layer, view.mesh.shards, view.mesh.micro_batch, view.seq_len)
     for sample in _samples(view):
-        if (sample.layer, sample.tp, sample.micro_batch, sample.seq_len) == wanted:
+        if (sample.layer, Shards(tp=sample.tp), sample.micro_batch, sample.seq_len) == wanted:
             return sample
     return None
 
@@ -51,7 +51,7 @@ def nearest(view: LayerView) -> Neighbour | None:
         return sample.layer != view.layer, abs(sample.tp - view.mesh.tp), abs(tokens - view.tokens)
 
     sample = min(candidates, key=distance)
-    mesh = replace(view.mesh, tp=sample.tp, micro_batch=sample.micro_batch)
+    mesh = replace(view.mesh, tp=sample.tp, sp=True, cp=1, micro_batch=sample.micro_batch)
     return Neighbour(sample, LayerView(view.setting, mesh, sample.layer, sample.seq_len))
 
 

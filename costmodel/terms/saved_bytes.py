@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from costmodel.setting import LayerView
-from costmodel.spec import Embedding, LayerSample, Source
+from costmodel.spec import Embedding, LayerSample, Shards, Source
 from costmodel.terms import measured_layer
 
 
@@ -26,16 +26,16 @@ def saved(view: LayerView) -> Saved:
     if neighbour is not None and _scales(neighbour.sample, view):
         tokens = neighbour.sample.micro_batch * neighbour.sample.seq_len
         return Saved(round(neighbour.sample.saved_bytes * view.tokens / tokens), Source.FITTED)
-    kept = view.layer.saved(view.mesh.micro_batch, view.seq_len, view.mesh.tp, view.setting.stack)
+    kept = view.layer.saved(view.mesh.micro_batch, view.seq_len, view.mesh.shards, view.setting.stack)
     return Saved(kept.size_bytes(view.setting.workload.precision.bytes), Source.ANALYTIC)
 
 
 def input_bytes(view: LayerView) -> int:
-    """What a recomputed layer keeps: its input, the slice of the sequence that a tensor-parallel rank holds."""
+    """What a recomputed layer keeps: its input, of which sequence parallelism leaves each rank a slice."""
     if isinstance(view.layer, Embedding):
         return 8 * view.tokens  # token numbers, int64
-    return view.activation_bytes // view.mesh.tp
+    return view.activation_bytes // view.mesh.shards.sequence
 
 
 def _scales(sample: LayerSample, view: LayerView) -> bool:
-    return sample.layer == view.layer and sample.tp == view.mesh.tp
+    return sample.layer == view.layer and Shards(tp=sample.tp) == view.mesh.shards

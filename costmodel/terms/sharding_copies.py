@@ -29,7 +29,7 @@ def around_scatter(view: LayerView) -> Timed:
 
 def _sample(view: LayerView) -> ShardingSample | None:
     profile, stack = view.setting.profile_of_device, view.setting.stack
-    if view.mesh.dp == 1 or view.mesh.zero == 0 or not stack.copies_around_sharded_weights:
+    if view.mesh.num_replicas == 1 or view.mesh.zero == 0 or not stack.copies_around_sharded_weights:
         return None
     return None if profile is None else profile.sharding
 

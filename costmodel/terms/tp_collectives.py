@@ -1,4 +1,4 @@
-"""Tensor parallelism with sequence parallelism: all-gathers and reduce-scatters around layers, and traffic within."""
+"""Tensor parallelism: what its ranks exchange around layers and within, with sequence parallelism or without."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ def price(view: LayerView) -> PassPrice:
     matrices work on whole sequences, each rank for itself: a matrix gathers its input, and either gathers the gradient
     of its output. A norm works on slices. A repetition that stops early leaves out the last scatter of a block, where
     backward does not need what it yields.
+
+    Without sequence parallelism an all-reduce stands in the place of each reduce-scatter and the gather before it
+    (arXiv 1909.08053): after each half of a block and the embedding forward, before each half and the head backward.
     """
+    if not view.mesh.sp:
+        return _with_whole_sequences(view)
     gather = _over_ranks(view, Collective.ALL_GATHER, view.activation_bytes)
     scatter = _over_ranks(view, Collective.REDUCE_SCATTER, view.activation_bytes)
     forward_s = backward_s = 0.0
@@ -49,6 +54,24 @@ def price(view: LayerView) -> PassPrice:
             sources.append(loss.source)
             forward_s, backward_s = gather.time_s + LOSS_REDUCTIONS * loss.time_s, scatter.time_s
     return PassPrice(TERM, forward_s, backward_s, Source.worst(*sources), repeated_s)
+
+
+def _with_whole_sequences(view: LayerView) -> PassPrice:
+    """Every rank has the whole hidden state."""
+    reduce = _over_ranks(view, Collective.ALL_REDUCE, view.activation_bytes)
+    within = _within(view, Collective.ALL_GATHER)
+    forward_s = backward_s = 0.0
+    sources = [reduce.source, within.source]
+    match view.layer:
+        case Block():
+            forward_s = backward_s = view.layer.num_half_blocks * reduce.time_s + within.time_s
+        case Embedding():
+            forward_s = reduce.time_s
+        case Head():
+            loss = _over_ranks(view, Collective.ALL_REDUCE, 4 * view.tokens)
+            sources.append(loss.source)
+            forward_s, backward_s = LOSS_REDUCTIONS * loss.time_s, reduce.time_s
+    return PassPrice(TERM, forward_s, backward_s, Source.worst(*sources))
 
 
 def _within(view: LayerView, gathering: Collective) -> Timed:

@@ -68,7 +68,7 @@ def _gather(view: LayerView) -> Timed:
 
 def _dp(view: LayerView, op: Collective, bytes_per_param: int) -> Timed:
     mesh = view.mesh
-    return collective_time(view.setting, op, mesh.dp, mesh.dp_stride, view.num_params * bytes_per_param)
+    return collective_time(view.setting, op, mesh.num_replicas, mesh.replica_stride, view.num_params * bytes_per_param)
 
 
 def _exposed_s(traffic_s: float, compute_s: float, overlap_frac: float) -> float:

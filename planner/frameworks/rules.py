@@ -31,6 +31,21 @@ SINGLE_STREAM = Rule(
 KNOWN_LAYERS = Rule(
     "tensor_parallel_known_layers", "Layers known by tracing only are not split.", feasibility.splittable
 )
+
+
+def _planned_axes(_model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+    if plan.cp == 1 and (plan.sp or plan.tp == 1):
+        return None
+    what = f"cp = {plan.cp}" if plan.cp > 1 else "tensor parallelism without sequence parallelism"
+    return Infeasible(
+        rule="planned_axes",
+        sentence=f"{what} is priced, but not handed to a framework yet; use cp = 1 and sp = true",
+        needed=plan.cp,
+        limit=1,
+    )
+
+
+PLANNED_AXES = Rule("planned_axes", "Sequences are split by tensor-parallel ranks, and by no others.", _planned_axes)
 BATCH_DIVIDES = Rule("batch_divides", "micro_batch x dp divides global_batch.", divisibility.batch)
 
 

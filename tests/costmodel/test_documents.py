@@ -24,6 +24,7 @@ from costmodel.spec import (
     Schedule,
     Source,
 )
+from costmodel.spec.shards import Shards
 from tests.samples.blocks import attention_of, dense_block
 
 
@@ -211,7 +212,7 @@ def test_parameters_of_the_parts_add_up(tp: int, vocab: int, tied: bool, biases:
     assert of.params_total == sum(of.params_by_part.values()) == sum(layer.num_params() for layer in of.layers)
     assert of.params_by_part["head"] == 8 + (0 if tied else 8 * vocab)
     # Tensor ranks hold everything together: what is split once, what is replicated and padded more than once.
-    assert tp * sum(layer.num_params(tp) for layer in of.layers) >= of.params_total
+    assert tp * sum(layer.num_params(Shards(tp=tp)) for layer in of.layers) >= of.params_total
 
 
 def _with_vocab(block: Block, vocab: int, tied: bool) -> ModelSpec:

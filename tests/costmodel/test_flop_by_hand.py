@@ -8,6 +8,7 @@ from __future__ import annotations
 from costmodel.spec import GatedDeltaNet, LatentAttention, LightningAttention, Mamba, Mamba2, Mlp, Moe
 from costmodel.spec.layers import Kind
 from costmodel.spec.operations import Convolution, DotProductAttention, Gemm, GroupedGemm, Scan
+from costmodel.spec.shards import WHOLE
 from costmodel.stacks import NATIVE_CUDA
 
 BATCH, SEQ_LEN, HIDDEN = 2, 16, 8
@@ -80,7 +81,7 @@ def test_latent_attention_with_an_indexer() -> None:
     assert sum(op.full_flop for op in indexing if isinstance(op, DotProductAttention)) == 2 * scores
     # It picks without gradients: nothing of it runs backward, and nothing is kept.
     assert [type(op) for op in indexing if op.flop] == [Gemm, Gemm, DotProductAttention]
-    assert attention.saved(BATCH, SEQ_LEN, 1, NATIVE_CUDA) == plain.saved(BATCH, SEQ_LEN, 1, NATIVE_CUDA)
+    assert attention.saved(BATCH, SEQ_LEN, WHOLE, NATIVE_CUDA) == plain.saved(BATCH, SEQ_LEN, WHOLE, NATIVE_CUDA)
 
 
 def test_mamba() -> None:

@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM
 
 from costmodel.errors import BadInputError
 from costmodel.spec import Embedding, Head, Plan, Precision
+from costmodel.spec.shards import Shards
 from executor.models import HFCausalLM
 from executor.models.initial_weights import initial_weight, parameter_seed
 from executor.ranks import RankGroup
@@ -61,7 +62,7 @@ def test_a_shard_holds_what_the_cost_model_counts(index: int, tp: int) -> None:
         5: Head(vocab=256, hidden=64),
     }
     shard = HFCausalLM(TINY_LLAMA).build_layer(index, tp, CPU, torch.bfloat16)
-    assert sum(parameter.numel() for parameter in shard.parameters()) == layers[index].num_params(tp)
+    assert sum(parameter.numel() for parameter in shard.parameters()) == layers[index].num_params(Shards(tp=tp))
     assert {parameter.dtype for parameter in shard.parameters()} == {torch.bfloat16}
 
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from costmodel import stacks
 from costmodel.errors import BadInputError
 from costmodel.spec import ModelSpec
+from costmodel.spec.shards import WHOLE
 from planner.cli.model_summary import model_object, print_model
 from planner.models.errors import UnknownArchitectureError
 from planner.models.read import LoadedModel, load_model
@@ -115,7 +116,7 @@ def check_usable(spec: ModelSpec) -> None:
         print_model(console, spec)
     for layer in dict.fromkeys(run.layer for run in (*spec.runs, *spec.mtp_runs)):
         amounts = [value for each in layer.operations(1, 128) for value in _numbers(asdict(each))]
-        amounts += _numbers(asdict(layer.saved(1, 128, 1, STACK)))
+        amounts += _numbers(asdict(layer.saved(1, 128, WHOLE, STACK)))
         amounts += [split.size for split in layer.splits()]
         amounts.append(layer.num_params())
         if not all(math.isfinite(amount) and amount >= 0 for amount in amounts):

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from costmodel.spec import Block, Part
+from costmodel.spec.shards import WHOLE
 from costmodel.stacks import NATIVE_CUDA
 from planner.models.read import read_model
 from profiler.tracing.attention import recorded_attention
@@ -224,7 +225,7 @@ def counted(case: Case) -> int:
     if cross is not None and cross.source_len is None:
         # Configs of encoders for text say nothing of its length.
         block = block.model_copy(update={"cross_attention": cross.model_copy(update={"source_len": SOURCE_LEN})})
-    return block.saved(1, case.num_tokens, 1, NATIVE_CUDA).size_bytes(VALUE_BYTES)
+    return block.saved(1, case.num_tokens, WHOLE, NATIVE_CUDA).size_bytes(VALUE_BYTES)
 
 
 @pytest.mark.slow

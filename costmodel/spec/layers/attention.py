@@ -21,6 +21,7 @@ from costmodel.spec.operations import (
     Split,
     SplitRule,
 )
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -155,7 +156,7 @@ class Attention(Kind):
             return 0, 0
         return self.key_width, 0 if self.value_is_key else self.value_width
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """Projections are split; the output's bias and the norms are on every rank."""
         key, value = self._projected_kv_widths
         split = self.hidden * (self._projected_query_width + self.output_width)
@@ -171,45 +172,47 @@ class Attention(Kind):
         }[self.qk_norm]
         if self.reuses_kv:
             norm //= 2
-        return split // tp + norm + self.hidden * self.output_bias + self.other_params
+        return split // shards.tp + norm + self.hidden * self.output_bias + self.other_params
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Projections, attention, output projection; element-wise work moves queries, keys, values and score biases.
 
         Moved values as published runs support them: 4 (q + k + v) bytes per token forward and 6 backward, at two
         bytes a value. A kernel reads biases for every sequence in either pass, and writes their gradient.
         """
-        tokens, source_len = batch * seq_len, self.source_len or seq_len
+        tokens, source_len = shards.tokens(batch, seq_len), self.source_len or seq_len
+        source = shards.tokens(batch, source_len)
         key, value = self._projected_kv_widths
-        query, kv = self._projected_query_width // tp, key // tp + value // tp
+        query, kv = self._projected_query_width // shards.tp, key // shards.tp + value // shards.tp
         gemms: tuple[Operation, ...]
         if self.attends_elsewhere:
             gemms = (
                 Gemm(tokens, query, self.hidden),
-                Gemm(batch * source_len, kv, self.source_hidden or self.hidden),
+                Gemm(source, kv, self.source_hidden or self.hidden),
             )
         else:
             gemms = (Gemm(tokens, query + kv, self.hidden),)
-        moved = tokens * query + batch * source_len * kv
+        moved = tokens * query + source * kv
         bias = 0.0
         if self.score_bias is not ScoreBias.NONE:
-            bias = float(batch * seq_len * source_len) * self.num_heads / tp
+            bias = float(shards.tokens(batch, seq_len) * source_len) * self.num_heads / shards.tp
         bias_gradient = bias if self.score_bias is ScoreBias.LEARNED else 0.0
         return (
             *gemms,
-            *(self._exchanged(batch, seq_len) if tp > 1 else ()),
+            *(self._exchanged(batch, seq_len, shards) if shards.tp > 1 else ()),
             DotProductAttention(
                 batch=batch,
                 num_queries=seq_len,
                 num_keys=source_len,
-                num_heads=self.num_heads // tp,
-                num_kv_heads=max(1, self.num_kv_heads // tp),
+                num_heads=self.num_heads // shards.tp,
+                num_kv_heads=max(1, self.num_kv_heads // shards.tp),
                 head_dim=self.head_dim,
                 value_dim=self.value_dim or self.head_dim,
                 causal=self.causal,
                 window=self.window,
                 chunked=self.chunked,
                 reads_mask=self.score_bias is not ScoreBias.NONE,
+                num_parts=shards.cp,
             ),
             Elementwise(
                 forward_values=2.0 * moved,
@@ -217,45 +220,46 @@ class Attention(Kind):
                 kernel_values_forward=bias,
                 kernel_values_backward=bias + bias_gradient,
             ),
-            Gemm(tokens, self.hidden, self.output_width // tp),
+            Gemm(tokens, self.hidden, self.output_width // shards.tp),
         )
 
-    def _exchanged(self, batch: int, seq_len: int) -> tuple[Operation, ...]:
+    def _exchanged(self, batch: int, seq_len: int, shards: Shards) -> tuple[Operation, ...]:
         """What tensor-parallel ranks exchange besides the hidden state: the other stream, of which each has a slice,
         and the sums of norms over all heads, for queries and for keys."""
         found: tuple[Operation, ...] = ()
         if self.attends_elsewhere and not self.reuses_kv:
             found += (Gather(float(batch * (self.source_len or seq_len) * (self.source_hidden or self.hidden))),)
         if self.qk_norm is QkNorm.WIDTH:
-            tokens = batch * seq_len + (0 if self.reuses_kv else batch * (self.source_len or seq_len))
+            source = 0 if self.reuses_kv else shards.tokens(batch, self.source_len or seq_len)
+            tokens = shards.tokens(batch, seq_len) + source
             found += (AllReduce(fp32_values=float(tokens * self.qk_norm_kind.num_sums)),)
         return found
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """Queries, keys and values as the attention meets them, the output of the heads, the gate after its sigmoid
         and the gated output, what norms of queries, keys and values keep, biases of the scores, of learned ones also
         the numbers of their rows, and of another stream a gathered copy where the stack keeps one.
 
         A fused kernel keeps no scores. Dropout counts as none. Keys and values of an earlier layer are kept there.
         """
-        tokens, source = batch * seq_len, batch * (self.source_len or seq_len)
+        tokens, source = shards.tokens(batch, seq_len), shards.tokens(batch, self.source_len or seq_len)
         key, value = (0, 0) if self.reuses_kv else (self.key_width, self.value_width)
         kv = self.query_width + self.output_width if self.repeats_kv else key + value
         joint = self.query_width + key if self.rotates_joint_projection else 0
         gate = 2 * self.output_width if self.output_gate else 0
         width = self.query_width + self.output_width + joint + gate
         # Of one sequence: the batch shares biases.
-        pairs = seq_len * (self.source_len or seq_len)
+        pairs = shards.tokens(1, seq_len) * (self.source_len or seq_len)
         bias = self.num_heads * pairs if self.score_bias.is_kept else 0
         buckets = float(pairs) if self.position_buckets else 0.0
-        values = (tokens * width + source * kv + bias) / tp
-        if tp > 1 and stack.gathered_input_saved and self.attends_elsewhere and not self.reuses_kv:
+        values = (tokens * width + source * kv + bias) / shards.tp
+        if shards.tp > 1 and stack.gathered_input_saved and self.attends_elsewhere and not self.reuses_kv:
             values += source * (self.source_hidden or self.hidden)
         kept = Saved(values=values, int64_values=buckets)
         if self.qk_norm is not QkNorm.NONE:
-            kept += self.qk_norm_kind.saved((tokens * self.query_width + source * key) / tp, stack)
+            kept += self.qk_norm_kind.saved((tokens * self.query_width + source * key) / shards.tp, stack)
         if self.normalises_values:
-            kept += Norm.FIXED_IN_FP32.saved(source * value / tp, stack)
+            kept += Norm.FIXED_IN_FP32.saved(source * value / shards.tp, stack)
         return kept
 
     def state_values(self, seq_len: int) -> int:

@@ -18,6 +18,7 @@ from costmodel.spec.layers.mlp import Mlp
 from costmodel.spec.layers.moe import Moe
 from costmodel.spec.layers.norm import Norm
 from costmodel.spec.operations import Elementwise, Gemm, Operation, Saved, Split
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 Mixer = Annotated[
@@ -87,28 +88,28 @@ class Block(Kind):
         norms = self.num_norms * self.norm.num_params(self.hidden)
         return norms + 2 * self.hidden * self.layer_input + self.other_params
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """Norms are on every rank."""
-        return self._beside_parts + sum(part.num_params(tp) for part in self.parts)
+        return self._beside_parts + sum(part.num_params(shards) for part in self.parts)
 
     def num_active_params(self) -> int:
         """Of its parts, and the norms."""
         return self._beside_parts + sum(part.num_active_params() for part in self.parts)
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Norms and residuals, and the parts' own.
 
         Norms and residuals of a block with two of each move 20 h bytes per token forward and 32 h backward at two
         bytes a value, as published runs support: 2 h values for a norm and 3 h for a residual, 4 h each backward.
         """
-        values = batch * seq_len * (self.hidden / tp)
+        values = shards.tokens(batch, seq_len) * (self.hidden / shards.sequence)
         halves = self.num_half_blocks
         around = Elementwise(
             forward_values=(2 * self.num_norms + 3 * halves) * values,
             backward_values=(4 * self.num_norms + 4 * halves) * values,
         )
-        inner = (operation for part in self.parts for operation in part.operations(batch, seq_len, tp))
-        return (around, *inner, *self._layer_input_operations(-(-batch * seq_len // tp)))
+        inner = (operation for part in self.parts for operation in part.operations(batch, seq_len, shards))
+        return (around, *inner, *self._layer_input_operations(-(-shards.tokens(batch, seq_len) // shards.sequence)))
 
     def _layer_input_operations(self, tokens: int) -> tuple[Operation, ...]:
         """Gate, product, projection and a residual, for `tokens` of a slice of the sequence."""
@@ -123,19 +124,19 @@ class Block(Kind):
             Gemm(tokens, self.hidden, self.layer_input),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """What each norm keeps, the input of each half block (h, gathered or a slice), and what the parts keep.
 
         The result of a norm is the input of a half block, or, where the norm stands behind it, nothing that backward
         needs. Dropout counts as none.
         """
-        tokens = batch * seq_len
-        inputs = self.num_half_blocks * self.hidden / (1 if stack.gathered_input_saved else tp)
+        tokens = shards.tokens(batch, seq_len)
+        inputs = self.num_half_blocks * self.hidden / (1 if stack.gathered_input_saved else shards.sequence)
         # The stream, the gate before and after its activation, and the product.
-        own = (self.hidden + 3 * self.layer_input) / tp if self.layer_input else 0.0
-        norms = self.norm.saved(tokens * self.num_norms * self.hidden / tp, stack)
+        own = (self.hidden + 3 * self.layer_input) / shards.sequence if self.layer_input else 0.0
+        norms = self.norm.saved(tokens * self.num_norms * self.hidden / shards.sequence, stack)
         around = norms + Saved(values=tokens * (inputs + own))
-        return sum((part.saved(batch, seq_len, tp, stack) for part in self.parts), around)
+        return sum((part.saved(batch, seq_len, shards, stack) for part in self.parts), around)
 
     def state_values(self, seq_len: int) -> int:
         """Of its parts."""

@@ -9,6 +9,7 @@ from pydantic import Field
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.norm import Norm
 from costmodel.spec.operations import Elementwise, Gemm, Operation, Saved
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -34,25 +35,25 @@ class Embedding(Kind):
     other_params: int = Field(default=0, ge=0)
     """Further parameters, on every tensor-parallel rank."""
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """The table's rows are padded up to a multiple of tp."""
         width = self.table_width or self.hidden
-        table = 0 if self.tied else -(-self.vocab // tp) * width
+        table = 0 if self.tied else -(-self.vocab // shards.tp) * width
         widening = 0 if self.table_width is None else width * self.hidden
         norm = 0 if self.norm is None else self.norm.num_params(self.hidden)
-        layer_inputs = self.layer_input_width * (-(-self.layer_input_vocab // tp) + self.hidden)
+        layer_inputs = self.layer_input_width * (-(-self.layer_input_vocab // shards.tp) + self.hidden)
         others = (self.num_positions + self.num_types) * self.hidden
         return table + widening + layer_inputs + others + norm + self.other_params
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """The rows are read and written forward, read and scattered backward; once more for each further table and for
         the norm."""
-        values = float(batch * seq_len * self.hidden) / tp
+        values = float(shards.tokens(batch, seq_len) * self.hidden) / shards.sequence
         tables = 1 + (self.num_positions > 0) + (self.num_types > 0) + (self.norm is not None)
         operations: tuple[Operation, ...] = (
             Elementwise(forward_values=2 * tables * values, backward_values=3 * tables * values),
         )
-        tokens = batch * seq_len
+        tokens = shards.tokens(batch, seq_len)
         if self.table_width is not None:
             operations += (Gemm(tokens, self.hidden, self.table_width),)
         if self.layer_input_width:
@@ -64,9 +65,9 @@ class Embedding(Kind):
             )
         return operations
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """Token numbers, and what the norm and the widening read."""
-        tokens = batch * seq_len
+        tokens = shards.tokens(batch, seq_len)
         values = (0 if self.norm is None else self.hidden) + (self.table_width or 0)
         if self.layer_input_width:
             values += self.hidden + 2 * self.layer_input_width  # before and after the norm

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from costmodel.divisors import not_a_multiple
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.operations import Convolution, Elementwise, Gemm, Operation, Saved, Scan, Split, SplitRule
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 CHUNK = 64
@@ -45,25 +46,25 @@ class GatedDeltaNet(Kind):
         """Width of all values together."""
         return self.num_value_heads * self.value_dim
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """All but the gain of the norm, which heads share, is split."""
         projected = self.conv_width + self.value_width + 2 * self.num_value_heads  # gate; decay and write strength
         split = self.hidden * (projected + self.value_width)
         split += self.conv_width * self.conv_kernel + 2 * self.num_value_heads  # decay rate and bias
-        return split // tp + self.value_dim
+        return split // shards.tp + self.value_dim
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Projections, convolution and the chunked delta rule (arXiv 2406.06484, section 3).
 
         With chunks of c tokens and a state of k x v per head, per token and head: 3 c k / 2 + 3 c v / 2 within the
         chunk (scores of keys with keys and with queries, inverse of a triangle applied to keys and values, output)
         and 3 k v for reading the state twice and writing it; two FLOP each.
         """
-        tokens, heads = batch * seq_len, self.num_value_heads // tp
+        tokens, heads = shards.tokens(batch, seq_len), self.num_value_heads // shards.tp
         chunk = min(CHUNK, seq_len)
         scan_flop = 2.0 * tokens * heads * (1.5 * chunk * (self.key_dim + self.value_dim))
         scan_flop += 2.0 * tokens * heads * 3 * self.key_dim * self.value_dim
-        conv, value = self.conv_width // tp, self.value_width // tp
+        conv, value = self.conv_width // shards.tp, self.value_width // shards.tp
         return (
             Gemm(tokens, conv + value + 2 * heads, self.hidden),
             Convolution(2.0 * tokens * conv * self.conv_kernel, 2.0 * tokens * conv),
@@ -72,13 +73,13 @@ class GatedDeltaNet(Kind):
             Gemm(tokens, self.hidden, value),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """What was projected, what was convolved, normalised queries and keys, the output and the gated output; one
         state per chunk."""
         widths = 3 * self.conv_width + 3 * self.value_width + 4 * self.num_value_heads
         chunks = batch * -(-seq_len // CHUNK)
         states = chunks * self.num_value_heads * self.key_dim * self.value_dim
-        return Saved(values=(batch * seq_len * widths + states) / tp)
+        return Saved(values=(shards.tokens(batch, seq_len) * widths + states) / shards.tp)
 
     def state_values(self, seq_len: int) -> int:
         """The state of every head, and what the convolution looks back on."""

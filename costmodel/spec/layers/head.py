@@ -9,6 +9,7 @@ from pydantic import Field
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.norm import Norm
 from costmodel.spec.operations import Elementwise, Gemm, Operation, Saved
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -28,26 +29,26 @@ class Head(Kind):
     other_params: int = Field(default=0, ge=0)
     """Further small parameters, on every tensor-parallel rank."""
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """Parameters held by each of `tp` ranks, not counting a table tied to the embedding."""
         norm = 0 if self.norm is None else self.norm.num_params(self.hidden)
         narrowing = 0 if self.table_width is None else self.hidden * self.table_width
         transform = self.hidden * (self.hidden + 3) if self.transforms else 0
-        table = 0 if self.tied else self.table_params(tp)
-        return norm + narrowing + transform + table + -(-self.vocab // tp) * self.bias + self.other_params
+        table = 0 if self.tied else self.table_params(shards)
+        return norm + narrowing + transform + table + -(-self.vocab // shards.tp) * self.bias + self.other_params
 
-    def table_params(self, tp: int = 1) -> int:
+    def table_params(self, shards: Shards = WHOLE) -> int:
         """Parameters of the vocabulary's table on each of `tp` ranks, wherever they are counted."""
-        return -(-self.vocab // tp) * (self.table_width or self.hidden)
+        return -(-self.vocab // shards.tp) * (self.table_width or self.hidden)
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Work of one rank. The loss moves each logit 2.5 times forward and twice backward in four bytes.
 
         10 + 8 bytes per logit is what published runs support (fp32 copies of the logits in an unfused loss).
         """
-        tokens = batch * seq_len
-        logits = float(tokens) * -(-self.vocab // tp)
-        hidden = tokens * self.hidden / tp
+        tokens = shards.tokens(batch, seq_len)
+        logits = float(tokens) * -(-self.vocab // shards.tp)
+        hidden = tokens * self.hidden / shards.sequence
         before: tuple[Operation, ...] = ()
         if self.transforms:
             before += (Gemm(tokens, self.hidden, self.hidden),)
@@ -55,7 +56,7 @@ class Head(Kind):
             before += (Gemm(tokens, self.table_width, self.hidden),)
         return (
             *before,
-            Gemm(tokens, -(-self.vocab // tp), self.table_width or self.hidden),
+            Gemm(tokens, -(-self.vocab // shards.tp), self.table_width or self.hidden),
             Elementwise(
                 forward_values=4 * hidden,
                 backward_values=6 * hidden,
@@ -64,12 +65,12 @@ class Head(Kind):
             ),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """What the norm keeps, the gathered input of the projection and the fp32 log-probabilities of the loss.
 
         What the loss needs only for a moment is a memory term of its own.
         """
-        tokens = batch * seq_len
-        norm = Saved() if self.norm is None else self.norm.saved(tokens * self.hidden / tp, stack)
+        tokens = shards.tokens(batch, seq_len)
+        norm = Saved() if self.norm is None else self.norm.saved(tokens * self.hidden / shards.sequence, stack)
         widths = self.hidden + (3 * self.hidden if self.transforms else 0) + (self.table_width or 0)
-        return norm + Saved(values=float(tokens * widths), fp32_values=float(tokens * -(-self.vocab // tp)))
+        return norm + Saved(values=float(tokens * widths), fp32_values=float(tokens * -(-self.vocab // shards.tp)))

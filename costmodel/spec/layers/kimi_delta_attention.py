@@ -9,6 +9,7 @@ from pydantic import Field
 from costmodel.spec.layers.gated_delta_net import CHUNK
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.operations import Convolution, Elementwise, Gemm, Operation, Saved, Scan, Split, SplitRule
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -27,21 +28,21 @@ class KimiDeltaAttention(Kind):
         """Width of all heads together."""
         return self.num_heads * self.head_dim
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """All but the projections to the latents and the gain of the norm, which heads share, is split."""
         split = self.hidden * (4 * self.width + self.num_heads)  # queries, keys, values, output; write strength
         split += 2 * self.head_dim * self.width  # decay and gate out of their latents
         split += 3 * self.width * self.conv_kernel + self.width + self.num_heads  # bias of the decay and its rate
-        return split // tp + 2 * self.hidden * self.head_dim + self.head_dim
+        return split // shards.tp + 2 * self.hidden * self.head_dim + self.head_dim
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Projections, convolution and the chunked delta rule, which multiplies as that of a gated delta net does.
 
         With chunks of c tokens and heads of width d, per token and head: 3 c d within the chunk and 3 d d for reading
         the state twice and writing it; two FLOP each. Decays only scale the factors.
         """
-        tokens, heads = batch * seq_len, self.num_heads // tp
-        width, chunk = self.width // tp, min(CHUNK, seq_len)
+        tokens, heads = shards.tokens(batch, seq_len), self.num_heads // shards.tp
+        width, chunk = self.width // shards.tp, min(CHUNK, seq_len)
         scan_flop = 2.0 * tokens * width * 3 * (chunk + self.head_dim)
         return (
             Gemm(tokens, 3 * width + heads + 2 * self.head_dim, self.hidden),
@@ -52,12 +53,14 @@ class KimiDeltaAttention(Kind):
             Gemm(tokens, self.hidden, width),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """Queries, keys and values as projected, convolved and normalised, the decay before and after its activation,
         the gate, the output and the gated output, the write strength twice, and the latents; one state per chunk."""
         split = (9 + 2 + 3) * self.width + 2 * self.num_heads
         states = batch * -(-seq_len // CHUNK) * self.width * self.head_dim
-        return Saved(values=batch * seq_len * (split / tp + 2 * self.head_dim) + states / tp)
+        return Saved(
+            values=shards.tokens(batch, seq_len) * (split / shards.tp + 2 * self.head_dim) + states / shards.tp
+        )
 
     def state_values(self, seq_len: int) -> int:
         """The state of every head, and what the convolution looks back on."""

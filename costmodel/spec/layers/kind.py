@@ -6,23 +6,24 @@ from abc import abstractmethod
 
 from costmodel.spec.base import Spec
 from costmodel.spec.operations import Operation, Saved, Split
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
 class Kind(Spec):
-    """A layer, or a part of one, with its shapes. `tp` ranks share it by tensor parallelism; all sizes are >= 1."""
+    """A layer, or a part of one, with its shapes. Ranks share it by `shards`; all sizes are >= 1."""
 
     @abstractmethod
-    def num_params(self, tp: int = 1) -> int:
-        """Parameters held by each of `tp` ranks."""
+    def num_params(self, shards: Shards = WHOLE) -> int:
+        """Parameters held by each rank."""
 
     @abstractmethod
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
-        """Work of one of `tp` ranks in the forward pass of `batch` sequences, in order."""
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
+        """Work of one rank in the forward pass of `batch` sequences of `seq_len` tokens in all, in order."""
 
     @abstractmethod
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
-        """Numbers that one of `tp` ranks keeps from forward to backward, counted tensor by tensor."""
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
+        """Numbers that one rank keeps from forward to backward, counted tensor by tensor."""
 
     def num_active_params(self) -> int:
         """Parameters that one token meets; fewer than all where it is routed to some experts."""

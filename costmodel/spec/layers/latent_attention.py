@@ -9,6 +9,7 @@ from pydantic import Field
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.norm import Norm
 from costmodel.spec.operations import DotProductAttention, Elementwise, Gemm, Operation, Saved, Split, SplitRule
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -43,7 +44,7 @@ class LatentAttention(Kind):
         """Width of a query or key of one head."""
         return self.qk_nope_head_dim + self.qk_rope_head_dim
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """Up-projections and output are split; down-projections, their norms and the indexer are on every rank."""
         queries, outputs = self.num_heads * self.qk_head_dim, self.num_heads * self.v_head_dim
         latent = self.kv_lora_rank + self.qk_rope_head_dim
@@ -59,15 +60,15 @@ class LatentAttention(Kind):
             source = self.q_lora_rank or self.hidden
             whole += source * self.index_heads * self.index_head_dim
             whole += self.hidden * (self.index_head_dim + self.index_heads) + 2 * self.index_head_dim
-        return split // tp + whole
+        return split // shards.tp + whole
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """As it is trained: keys and values are projected up and meet the queries head by head.
 
         An indexer scores every pair that is not hidden, writes the scores and reads them to find the highest; only the
         keys it picks enter the attention. On every tensor-parallel rank, since each needs all picks.
         """
-        tokens, heads = batch * seq_len, self.num_heads // tp
+        tokens, heads = shards.tokens(batch, seq_len), self.num_heads // shards.tp
         up_width = heads * (self.qk_nope_head_dim + self.v_head_dim)
         query_width = heads * self.qk_head_dim
         downs = self.kv_lora_rank + self.qk_rope_head_dim
@@ -81,7 +82,7 @@ class LatentAttention(Kind):
             ]
         operations += [Gemm(tokens, up_width, self.kv_lora_rank)]
         if self.index_heads:
-            operations += self._index_operations(batch, seq_len)
+            operations += self._index_operations(batch, seq_len, shards)
         moved = tokens * (query_width + up_width + downs + (self.q_lora_rank or 0))
         return (
             *operations,
@@ -94,14 +95,15 @@ class LatentAttention(Kind):
                 head_dim=self.qk_head_dim,
                 value_dim=self.v_head_dim,
                 window=self.index_topk,
+                num_parts=shards.cp,
             ),
             Elementwise(forward_values=2.0 * moved, backward_values=3.0 * moved),
             Gemm(tokens, self.hidden, heads * self.v_head_dim),
         )
 
-    def _index_operations(self, batch: int, seq_len: int) -> tuple[Operation, ...]:
+    def _index_operations(self, batch: int, seq_len: int, shards: Shards) -> tuple[Operation, ...]:
         """Queries, one key for all heads, a weight for each; scores of pairs, added up over heads by those weights."""
-        tokens = batch * seq_len
+        tokens = shards.tokens(batch, seq_len)
         scores = DotProductAttention(
             batch=batch,
             num_queries=seq_len,
@@ -111,24 +113,26 @@ class LatentAttention(Kind):
             head_dim=self.index_head_dim,
             value_dim=1,
             has_gradient=False,
+            num_parts=shards.cp,
         )
+        num_pairs = batch * scores.num_pairs / shards.cp
         return (
             Gemm(tokens, self.index_heads * self.index_head_dim, self.q_lora_rank or self.hidden, num_gradients=0),
             Gemm(tokens, self.index_head_dim + self.index_heads, self.hidden, num_gradients=0),
             scores,
-            Elementwise(forward_values=0.0, backward_values=0.0, fp32_values_forward=2.0 * batch * scores.num_pairs),
+            Elementwise(forward_values=0.0, backward_values=0.0, fp32_values_forward=2.0 * num_pairs),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """What the norms of the latents keep and yield, queries, keys, values and the output of every head.
 
         Values are views of the up-projection, which keep its keys alive beside those joined with the rotary key.
         """
-        tokens = batch * seq_len
+        tokens = shards.tokens(batch, seq_len)
         latents = (self.q_lora_rank or 0) + self.kv_lora_rank
         heads = self.num_heads * (2 * self.qk_head_dim + self.qk_nope_head_dim + 2 * self.v_head_dim)
         whole = latents + self.qk_rope_head_dim
-        return Norm.RMS.saved(float(tokens * latents), stack) + Saved(values=tokens * (whole + heads / tp))
+        return Norm.RMS.saved(float(tokens * latents), stack) + Saved(values=tokens * (whole + heads / shards.tp))
 
     def state_values(self, seq_len: int) -> int:
         """The latent and the rotary key of each token, and what the indexer compares with."""

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.operations import AllReduce, Elementwise, Gemm, Operation, Saved, Scan, Split, SplitRule
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -27,30 +28,32 @@ class LightningAttention(Kind):
         """Width of all heads together."""
         return self.num_heads * self.head_dim
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """Five projections and the norm, all split along heads."""
-        return (5 * self.hidden * self.width + self.width) // tp
+        return (5 * self.hidden * self.width + self.width) // shards.tp
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Per token and head of width d, in blocks of c tokens: c d for both products within the block (its causal
         half), d d each for writing and reading the state; two FLOP each.
 
         The norm over all heads needs one sum of squares of each token, which tensor-parallel ranks add up.
         """
-        tokens, width = batch * seq_len, self.width // tp
+        tokens, width = shards.tokens(batch, seq_len), self.width // shards.tp
         block = min(self.block_size, seq_len)
         return (
             Gemm(tokens, 4 * width, self.hidden),
             Scan(2.0 * tokens * width * (block + 2 * self.head_dim), 4.0 * tokens * width),
             Elementwise(forward_values=5.0 * tokens * width, backward_values=8.0 * tokens * width),
-            *((AllReduce(fp32_values=float(tokens)),) if tp > 1 else ()),
+            *((AllReduce(fp32_values=float(tokens)),) if shards.tp > 1 else ()),
             Gemm(tokens, self.hidden, width),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """Projections before and after their activation, output, normalised output and gated output."""
         blocks = batch * -(-seq_len // self.block_size)
-        return Saved(values=(batch * seq_len * 10 * self.width + blocks * self.width * self.head_dim) / tp)
+        return Saved(
+            values=(shards.tokens(batch, seq_len) * 10 * self.width + blocks * self.width * self.head_dim) / shards.tp
+        )
 
     def state_values(self, seq_len: int) -> int:
         """A square matrix per head."""

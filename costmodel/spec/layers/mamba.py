@@ -18,6 +18,7 @@ from costmodel.spec.operations import (
     Split,
     SplitRule,
 )
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -36,39 +37,39 @@ class Mamba(Kind):
     other_params: int = Field(default=0, ge=0)
     """Further small parameters (norms of B, C and the time step), on every tensor-parallel rank."""
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """All but the bias of the output is split along the channels."""
         split = 3 * self.hidden * self.inner + self.inner * (self.time_step_rank + 2 * self.state_size)
         split += self.inner * (self.time_step_rank + 1)  # time step, with bias
         split += self.inner * (self.conv_kernel + self.conv_bias)
         split += self.inner * (self.state_size + 1)  # A and D
         split += 2 * self.inner * self.bias
-        return split // tp + self.hidden * self.bias + self.other_params
+        return split // shards.tp + self.hidden * self.bias + self.other_params
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Projections, convolution, and 9 FLOP per channel, state and token in the scan (two products for the decay
         and the input, one recurrence, one read-out), which keeps the state on chip.
 
         B, C and the time step come out of all channels, so tensor-parallel ranks add up their shares.
         """
-        tokens, inner = batch * seq_len, self.inner // tp
+        tokens, inner = shards.tokens(batch, seq_len), self.inner // shards.tp
         scan_width = 3 * inner + 2 * self.state_size
         small = self.time_step_rank + 2 * self.state_size
         return (
             Gemm(tokens, 2 * inner, self.hidden),
             Convolution(2.0 * tokens * inner * self.conv_kernel, 2.0 * tokens * inner),
             Gemm(tokens, small, inner),
-            *((AllReduce(float(tokens * small)),) if tp > 1 else ()),
+            *((AllReduce(float(tokens * small)),) if shards.tp > 1 else ()),
             Gemm(tokens, inner, self.time_step_rank),
             Scan(9.0 * tokens * inner * self.state_size, tokens * (scan_width + inner)),
             Elementwise(forward_values=4.0 * tokens * inner, backward_values=6.0 * tokens * inner),
             Gemm(tokens, self.hidden, inner),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """Input and gate, convolved input, time step, scan output and gated output; B, C and the time step's latent."""
         small = self.time_step_rank + 2 * self.state_size
-        return Saved(values=batch * seq_len * (6 * self.inner / tp + small))
+        return Saved(values=shards.tokens(batch, seq_len) * (6 * self.inner / shards.tp + small))
 
     def state_values(self, seq_len: int) -> int:
         """The state, and what the convolution looks back on."""

@@ -9,6 +9,7 @@ from pydantic import Field
 from costmodel.spec.layers.activation import Activation
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.operations import Elementwise, Gemm, Operation, Saved, Split, SplitRule
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -27,16 +28,16 @@ class Mlp(Kind):
         """Projections from hidden to ffn_hidden."""
         return 2 if self.gated else 1
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """Matrices and the upper bias are split; the bias after the reduction is on every rank."""
         up = self.up_matrices * self.ffn_hidden
         split = self.hidden * (up + self.ffn_hidden) + up * self.bias
-        return split // tp + self.hidden * self.bias
+        return split // shards.tp + self.hidden * self.bias
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Up, activation, down. Moved values as published runs support them: 4 W f bytes per token forward and 7 W f
         backward at two bytes a value, W = 2 if gated."""
-        tokens, ffn = batch * seq_len, self.ffn_hidden // tp
+        tokens, ffn = shards.tokens(batch, seq_len), self.ffn_hidden // shards.tp
         width = self.up_matrices * ffn
         return (
             Gemm(tokens, width, self.hidden),
@@ -44,10 +45,10 @@ class Mlp(Kind):
             Gemm(tokens, self.hidden, ffn),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """See `kept_per_column`."""
         per_column = kept_per_column(self.gated, self.activation, stack)
-        return Saved(values=batch * seq_len * per_column * self.ffn_hidden / tp)
+        return Saved(values=shards.tokens(batch, seq_len) * per_column * self.ffn_hidden / shards.tp)
 
     def splits(self) -> tuple[Split, ...]:
         """Columns."""

@@ -11,6 +11,7 @@ from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.mlp import Mlp, kept_per_column
 from costmodel.spec.layers.norm import Norm
 from costmodel.spec.operations import Elementwise, Gemm, GroupedGemm, Operation, Saved, Split, SplitRule
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -70,23 +71,23 @@ class Moe(Kind):
         projections = 2 * self.hidden * (self.latent or 0)
         return router + projections + self.hidden * self.shared_gate + self.other_params
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """Every rank holds a slice of each expert and the whole router."""
-        shared = 0 if self.shared is None else self.shared.num_params(tp)
-        return self._beside_experts + shared + self.num_experts * self.expert.num_params(tp)
+        shared = 0 if self.shared is None else self.shared.num_params(shards)
+        return self._beside_experts + shared + self.num_experts * self.expert.num_params(shards)
 
     def num_active_params(self) -> int:
         """The experts that one token meets, the shared network and the router."""
         shared = 0 if self.shared is None else self.shared.num_params()
         return self._beside_experts + shared + self.experts_per_token * self.expert.num_params()
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Router, shared network, then dispatch, grouped multiplications of the experts, and combination.
 
         Tokens are copied once per expert they meet and read back weighted: twice their width each way.
         """
-        tokens = batch * seq_len
-        rows, ffn = tokens * self.experts_per_token, self.ffn_hidden // tp
+        tokens = shards.tokens(batch, seq_len)
+        rows, ffn = tokens * self.experts_per_token, self.ffn_hidden // shards.tp
         width = self.expert.up_matrices * ffn
         routing = Elementwise(
             forward_values=4.0 * rows * self.routed_width,
@@ -96,7 +97,7 @@ class Moe(Kind):
         )
         return (
             Gemm(tokens, self.num_experts, self.hidden),
-            *(() if self.shared is None else self.shared.operations(batch, seq_len, tp)),
+            *(() if self.shared is None else self.shared.operations(batch, seq_len, shards)),
             *(() if self.latent is None else (Gemm(tokens, self.latent, self.hidden),)),
             routing,
             GroupedGemm(rows, width, self.routed_width, self.num_experts),
@@ -105,13 +106,13 @@ class Moe(Kind):
             *(() if self.latent is None else (Gemm(tokens, self.hidden, self.latent),)),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """The routed copies of the tokens and what the experts yield for each, their columns, router scores in fp32,
         the router's copy of the tokens where eager code makes one, and the shared network's, of a gated one also its
         result and the gate. A router with a norm keeps what that does, and the tokens before and after the scale."""
-        tokens = batch * seq_len
+        tokens = shards.tokens(batch, seq_len)
         rows = tokens * self.experts_per_token
-        columns = kept_per_column(self.gated, self.activation, stack) * self.ffn_hidden / tp
+        columns = kept_per_column(self.gated, self.activation, stack) * self.ffn_hidden / shards.tp
         copied = self.hidden if self.router_in_fp32 and not stack.mlp_activation_fused else 0
         gated = self.hidden + 1 if self.shared_gate else 0
         routed = Saved(
@@ -122,7 +123,7 @@ class Moe(Kind):
         if self.router_norm:
             values = float(tokens * self.hidden)
             routed += Norm.FIXED_IN_FP32.saved(values, stack) + Saved(values=2 * values)
-        return routed if self.shared is None else routed + self.shared.saved(batch, seq_len, tp, stack)
+        return routed if self.shared is None else routed + self.shared.saved(batch, seq_len, shards, stack)
 
     def splits(self) -> tuple[Split, ...]:
         """Columns of the experts and of the shared network."""

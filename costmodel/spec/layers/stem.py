@@ -10,6 +10,7 @@ from costmodel.spec.base import Spec
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.layers.norm import Norm
 from costmodel.spec.operations import Elementwise, Gemm, Operation, Saved
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -41,17 +42,17 @@ class Stem(Kind):
     norm: Norm | None = None
     other_params: int = Field(default=0, ge=0)
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """The same on every rank."""
         tables = (self.num_positions + self.num_extra_tokens) * self.hidden
         norm = 0 if self.norm is None else self.norm.num_params(self.hidden)
         return sum(one.num_params for one in self.filters) + tables + norm + self.other_params
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Each convolution is a multiplication of its unfolded input. Pixels and frames, which the first one reads,
         need no gradient."""
         tokens = batch * max(1, seq_len - self.num_extra_tokens)
-        moved = batch * seq_len * self.hidden
+        moved = shards.tokens(batch, seq_len) * self.hidden
         return (
             *(
                 Gemm(tokens * one.outputs_per_token, one.out, one.fan_in, num_gradients=1 if place == 0 else 2)
@@ -60,7 +61,9 @@ class Stem(Kind):
             Elementwise(forward_values=4.0 * moved, backward_values=6.0 * moved),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """The unfolded input and the output of each convolution, and the input of the norm."""
         per_token = sum(one.outputs_per_token * (one.fan_in + one.out) for one in self.filters)
-        return Saved(values=float(batch * seq_len * (per_token + (0 if self.norm is None else self.hidden))))
+        return Saved(
+            values=float(shards.tokens(batch, seq_len) * (per_token + (0 if self.norm is None else self.hidden)))
+        )

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from costmodel.spec.layers.kind import Kind
 from costmodel.spec.operations import Elementwise, Operation, Saved, Scan
+from costmodel.spec.shards import WHOLE, Shards
 from costmodel.spec.stack import SoftwareStack
 
 
@@ -29,7 +30,7 @@ class Traced(Kind):
     saved_values_per_token: float = Field(ge=0)
     saved_values_per_token_squared: float = Field(default=0.0, ge=0)
 
-    def num_params(self, tp: int = 1) -> int:
+    def num_params(self, shards: Shards = WHOLE) -> int:
         """The same on every rank."""
         return self.params
 
@@ -37,7 +38,7 @@ class Traced(Kind):
         """As traced."""
         return self.params if self.active_params is None else self.active_params
 
-    def operations(self, batch: int, seq_len: int, tp: int = 1) -> tuple[Operation, ...]:
+    def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """All multiplications as one operation; everything kept is written once, and read once in backward."""
         flop = batch * (self.flop_per_token * seq_len + self.flop_per_token_squared * seq_len**2)
         values = self._saved_values(batch, seq_len)
@@ -46,7 +47,7 @@ class Traced(Kind):
             Elementwise(forward_values=values, backward_values=2 * values),
         )
 
-    def saved(self, batch: int, seq_len: int, tp: int, stack: SoftwareStack) -> Saved:
+    def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """As traced."""
         return Saved(values=self._saved_values(batch, seq_len))
 

@@ -15,6 +15,7 @@ ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "
 """Classes that it builds. Plans for others are priced all the same: what they cost does not hang on who runs them."""
 
 RULES: tuple[Rule, ...] = (
+    rules.PLANNED_AXES,
     rules.zero_expressible(TITLE, ZERO_STAGES, "it shards optimizer state, gradients and parameters"),
     rules.schedule_expressible(TITLE, SCHEDULES),
     rules.UNTIED_WITH_PIPELINE,

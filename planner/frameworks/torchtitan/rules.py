@@ -71,6 +71,7 @@ RECOMPUTE_EXPRESSIBLE = Rule(
 )
 
 RULES: tuple[Rule, ...] = (
+    rules.PLANNED_AXES,
     rules.architecture_expressible(TITLE, ARCHITECTURES, EXPRESSES),
     rules.BLOCKS_ALIKE,
     rules.features_expressible(TITLE, EXPRESSES),
