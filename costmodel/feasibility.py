@@ -44,6 +44,7 @@ def contradiction(setting: Setting, plan: Plan) -> Infeasible | None:
         or single_stream(setting.model, setting.workload, plan)
         or splittable(setting.model, setting.workload, plan)
         or context_splittable(setting.model, setting.workload, plan)
+        or experts_splittable(setting.model, setting.workload, plan)
         or cut_covers_model(setting.model, setting.workload, plan)
         or _divisibility(setting, plan)
     )
@@ -137,6 +138,27 @@ def context_splittable(model: ModelSpec, workload: Workload, plan: Plan) -> Infe
             limit=workload.seq_len,
         )
     return None
+
+
+def experts_splittable(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+    """Expert parallelism shares out routed experts evenly, inside the ranks of a stage."""
+    experts = {block.feed_forward for block in model.blocks if isinstance(block, Block)}
+    routed = [part for part in experts if isinstance(part, Moe)]
+    expert_tp = plan.tp if plan.etp is None else plan.etp
+    if plan.ep == 1 and expert_tp == plan.tp:
+        return None
+    ranks = plan.tp * plan.cp * plan.dp
+    if not routed:
+        said = f"ep = {plan.ep} and etp = {expert_tp} share out routed experts, of which {model.name} has none"
+    elif ranks % (plan.ep * expert_tp):
+        said = f"ep x etp = {plan.ep} x {expert_tp} does not divide tp x cp x dp = {ranks}"
+    elif uneven := next((part for part in routed if part.num_experts % plan.ep), None):
+        said = f"ep = {plan.ep} does not divide num_experts = {uneven.num_experts}"
+    elif narrow := next((part for part in routed if part.ffn_hidden % expert_tp), None):
+        said = f"etp = {expert_tp} does not divide moe_intermediate_size = {narrow.ffn_hidden}"
+    else:
+        return None
+    return Infeasible(rule="experts_divide", sentence=f"{said}; give degrees that divide", needed=plan.ep, limit=ranks)
 
 
 def _attends_to_itself(layer: Layer) -> bool:

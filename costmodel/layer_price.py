@@ -12,6 +12,7 @@ from costmodel.terms import (
     convolution,
     cp_exchange,
     elementwise,
+    expert_exchange,
     gemm,
     host,
     measured_layer,
@@ -36,7 +37,7 @@ def price_layers(setting: Setting, mesh: Mesh) -> tuple[LayerPrice, ...]:
 def price_layer(view: LayerView) -> LayerPrice:
     """All costs of one layer on one rank."""
     compute = _compute(view)
-    exposed = (tp_collectives.price(view), cp_exchange.price(view))
+    exposed = (tp_collectives.price(view), cp_exchange.price(view), expert_exchange.price(view))
     forward_s, backward_s = sum(price.forward_s for price in compute), sum(price.backward_s for price in compute)
     dispatch = tensor_dispatch.price(view, forward_s, backward_s, sum(price.recompute_s for price in compute))
     around = zero_traffic.per_microbatch(view, forward_s, backward_s)
@@ -51,6 +52,7 @@ def price_layer(view: LayerView) -> LayerPrice:
         passes=passes,
         steps=tuple(price for price in steps if price.before_s or price.after_s),
         num_params=view.num_params,
+        num_expert_params=view.num_expert_params,
         saved_bytes=saved.size_bytes,
         saved_source=saved.source,
         input_bytes=saved_bytes.input_bytes(view),

@@ -64,6 +64,8 @@ class LayerPrice:
     steps: tuple[StepPrice, ...]
     num_params: int
     """On one tensor-parallel rank, before ZeRO."""
+    num_expert_params: int
+    """Those among them that belong to routed experts."""
     saved_bytes: int
     """Kept from forward to backward, per micro-batch, without recomputation."""
     saved_source: Source

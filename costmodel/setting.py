@@ -55,6 +55,8 @@ class Mesh:
     schedule: Schedule
     sp: bool = True
     cp: int = 1
+    ep: int = 1
+    etp: int | None = None
 
     @classmethod
     def of(cls, plan: Plan, workload: Workload) -> Mesh:
@@ -69,6 +71,8 @@ class Mesh:
             schedule=plan.schedule,
             sp=plan.sp,
             cp=plan.cp,
+            ep=plan.ep,
+            etp=plan.etp,
         )
 
     @property
@@ -79,12 +83,26 @@ class Mesh:
     @cached_property
     def shards(self) -> Shards:
         """How a layer is shared out."""
-        return Shards(tp=self.tp, sp=self.sp, cp=self.cp)
+        return Shards(tp=self.tp, sp=self.sp, cp=self.cp, ep=self.ep, etp=self.etp)
 
     @property
     def num_replicas(self) -> int:
         """Ranks that hold the same parameters: data-parallel ones, each with its context-parallel slices."""
         return self.cp * self.dp
+
+    def owned(self, num_params: int, num_expert_params: int) -> float:
+        """Parameters that a rank owns where each is shared out over the ranks that hold it."""
+        return (num_params - num_expert_params) / self.num_replicas + num_expert_params / self.num_expert_replicas
+
+    @property
+    def num_expert_replicas(self) -> int:
+        """Ranks of a stage that hold the same routed experts."""
+        return self.tp * self.cp * self.dp // (self.shards.expert_tp * self.ep)
+
+    @property
+    def expert_replica_stride(self) -> int:
+        """Ranks between neighbours that hold the same routed experts."""
+        return self.shards.expert_tp * self.ep
 
     @property
     def replica_stride(self) -> int:
@@ -130,6 +148,11 @@ class LayerView:
         """
         copied = self.copied_table_params if isinstance(self.layer, Head) else 0
         return self.layer.num_params(self.mesh.shards) + copied
+
+    @property
+    def num_expert_params(self) -> int:
+        """Those among them that belong to routed experts."""
+        return self.layer.num_expert_params(self.mesh.shards)
 
     @property
     def copied_table_params(self) -> int:

@@ -16,9 +16,10 @@ def check_runnable(plan_file: PlanFile, model: HFCausalLM) -> None:
             f"plan: framework is {plan.framework!r}, but run trains native plans only; "
             f"export this one with `planner export`, or solve with --framework native"
         )
-    if plan.cp > 1 or not plan.sp:
+    if plan.cp > 1 or plan.ep > 1 or not plan.sp:
         raise BadInputError(
-            f"plan: cp is {plan.cp} and sp is {str(plan.sp).lower()}, but run trains with cp 1 and sequence parallelism"
+            f"plan: cp is {plan.cp}, ep {plan.ep} and sp {str(plan.sp).lower()}, but run trains with cp 1, ep 1 and "
+            "sequence parallelism"
         )
     if len(plan.recompute_layers) != model.num_layers:
         raise BadInputError(

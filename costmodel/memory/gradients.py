@@ -14,10 +14,11 @@ def item(view: StageView) -> Moments:
     With one micro-batch nothing has accumulated when its backward pass starts, and each layer is reduced as it comes.
     A stack may instead keep one whole buffer all the time.
     """
-    whole_bytes = view.setting.stack.grad_bytes_per_param * view.num_params
+    bytes_per_param = view.setting.stack.grad_bytes_per_param
+    whole_bytes = bytes_per_param * view.num_params
     if view.setting.stack.gradients_preallocated:
         return Moments.always(NAME, whole_bytes)
-    shard_bytes = whole_bytes // (view.mesh.num_replicas if view.zero > 0 else 1)
+    shard_bytes = int(bytes_per_param * view.num_owned_params) if view.zero > 0 else whole_bytes
     layer_bytes = view.compute_bytes * view.largest_layer_params
     accumulated_bytes = whole_bytes if view.zero < 2 else shard_bytes
     return Moments(

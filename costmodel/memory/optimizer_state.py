@@ -14,5 +14,5 @@ def item(view: StageView) -> Moments:
     bytes_per_param = MOMENT_BYTES_PER_PARAM
     if not view.setting.stack.weights_stored_in_fp32 and view.compute_bytes < 4:
         bytes_per_param += MASTER_BYTES_PER_PARAM
-    size_bytes = bytes_per_param * view.num_params // (view.mesh.num_replicas if view.zero > 0 else 1)
+    size_bytes = int(bytes_per_param * (view.num_owned_params if view.zero > 0 else view.num_params))
     return Moments.always("optimizer state", size_bytes)

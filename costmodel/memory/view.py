@@ -28,6 +28,11 @@ class StageView:
         return sum(price.num_params for price in self.prices)
 
     @cached_property
+    def num_owned_params(self) -> float:
+        """Parameters of the stage that one rank owns where they are shared out over the ranks that hold them."""
+        return self.mesh.owned(self.num_params, sum(price.num_expert_params for price in self.prices))
+
+    @cached_property
     def largest_layer_params(self) -> int:
         """Parameters of the largest layer on one tensor-parallel rank."""
         return max(price.num_params for price in self.prices)

@@ -44,7 +44,10 @@ class Plan(Document):
     sp: bool = True
     """Whether tensor-parallel ranks split the sequence where each would else hold all of it (arXiv 2205.05198)."""
     cp: int = Field(default=1, ge=1)
-    ep: Literal[1] = 1
+    ep: int = Field(default=1, ge=1)
+    """Expert parallelism, inside tp x cp x dp."""
+    etp: int | None = Field(default=None, ge=1)
+    """Ranks over which the columns of each routed expert are split; None for `tp`."""
     pp: int = Field(default=1, ge=1)
     vpp: Literal[1] = 1
     dp: int = Field(default=1, ge=1)

@@ -17,6 +17,21 @@ class Shards:
     cp: int = 1
     """Context parallelism: each rank has a part of the tokens; they meet keys and values of all (arXiv 2310.01889)."""
 
+    ep: int = 1
+    """Expert parallelism: each rank has a part of the routed experts, and the tokens of all ranks meet them there."""
+    etp: int | None = None
+    """Ranks over which the columns of each routed expert are split; None for those of `tp`."""
+
+    @property
+    def expert_tp(self) -> int:
+        """Ranks over which the columns of each routed expert are split."""
+        return self.tp if self.etp is None else self.etp
+
+    @property
+    def experts_apart(self) -> bool:
+        """Whether routed experts are shared out in a way of their own, so that tokens are exchanged."""
+        return self.ep > 1 or self.expert_tp != self.tp
+
     @property
     def sequence(self) -> int:
         """Tensor-parallel ranks among which the residual stream is split."""

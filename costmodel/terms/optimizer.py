@@ -16,7 +16,7 @@ BYTES_PER_PARAM = 39.0
 def price(view: LayerView) -> StepPrice:
     """Bytes over bandwidth, or by the measured optimizer step with the nearest number of parameters."""
     mesh, device, profile = view.mesh, view.setting.cluster.device, view.setting.profile_of_device
-    owned_params = view.num_params / (mesh.num_replicas if mesh.zero > 0 else 1)
+    owned_params = mesh.owned(view.num_params, view.num_expert_params) if mesh.zero > 0 else view.num_params
     if profile is not None and profile.optimizer:
         nearest = min(profile.optimizer, key=lambda sample: abs(sample.num_params - owned_params))
         time_s = nearest.time.median_s * owned_params / nearest.num_params

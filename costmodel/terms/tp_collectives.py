@@ -5,7 +5,7 @@ from __future__ import annotations
 from costmodel.collectives import collective_time
 from costmodel.price import PassPrice, Timed
 from costmodel.setting import LayerView
-from costmodel.spec import Block, Collective, Dense, Embedding, Head, Source, Stem
+from costmodel.spec import Block, Collective, Dense, Embedding, Head, Moe, Source, Stem
 from costmodel.spec.operations import AllReduce, Gather
 from costmodel.terms.gemm import stops_early
 
@@ -38,7 +38,7 @@ def price(view: LayerView) -> PassPrice:
         case Block():
             within, within_again = _within(view, Collective.ALL_GATHER), _within(view, Collective.REDUCE_SCATTER)
             sources += [within.source, within_again.source]
-            around_s = view.layer.num_half_blocks * (gather.time_s + scatter.time_s)
+            around_s = _num_gathered_halves(view, view.layer) * (gather.time_s + scatter.time_s)
             forward_s, backward_s = around_s + within.time_s, around_s + within_again.time_s
             if stops_early(view):
                 repeated_s = forward_s - scatter.time_s
@@ -64,7 +64,7 @@ def _with_whole_sequences(view: LayerView) -> PassPrice:
     sources = [reduce.source, within.source]
     match view.layer:
         case Block():
-            forward_s = backward_s = view.layer.num_half_blocks * reduce.time_s + within.time_s
+            forward_s = backward_s = _num_gathered_halves(view, view.layer) * reduce.time_s + within.time_s
         case Embedding():
             forward_s = reduce.time_s
         case Head():
@@ -72,6 +72,14 @@ def _with_whole_sequences(view: LayerView) -> PassPrice:
             sources.append(loss.source)
             forward_s, backward_s = LOSS_REDUCTIONS * loss.time_s, reduce.time_s
     return PassPrice(TERM, forward_s, backward_s, Source.worst(*sources))
+
+
+def _num_gathered_halves(view: LayerView, block: Block) -> int:
+    """Halves whose input all tensor-parallel ranks need; routed experts on other ranks get theirs by an exchange."""
+    exchanged = (
+        view.mesh.shards.experts_apart and isinstance(block.feed_forward, Moe) and block.feed_forward.shared is None
+    )
+    return block.num_half_blocks - exchanged
 
 
 def _within(view: LayerView, gathering: Collective) -> Timed:

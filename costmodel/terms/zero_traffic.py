@@ -67,8 +67,17 @@ def _gather(view: LayerView) -> Timed:
 
 
 def _dp(view: LayerView, op: Collective, bytes_per_param: int) -> Timed:
-    mesh = view.mesh
-    return collective_time(view.setting, op, mesh.num_replicas, mesh.replica_stride, view.num_params * bytes_per_param)
+    """Over the replicas of the layer's parameters, and over those of its routed experts."""
+    mesh, experts = view.mesh, view.num_expert_params
+    groups = (
+        (mesh.num_replicas, mesh.replica_stride, view.num_params - experts),
+        (mesh.num_expert_replicas, mesh.expert_replica_stride, experts),
+    )
+    total = Timed(0.0, Source.ANALYTIC)
+    for num_ranks, stride, num_params in groups:
+        if num_params:
+            total += collective_time(view.setting, op, num_ranks, stride, num_params * bytes_per_param)
+    return total
 
 
 def _exposed_s(traffic_s: float, compute_s: float, overlap_frac: float) -> float:

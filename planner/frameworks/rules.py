@@ -34,18 +34,27 @@ KNOWN_LAYERS = Rule(
 
 
 def _planned_axes(_model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
-    if plan.cp == 1 and (plan.sp or plan.tp == 1):
+    if plan.ep > 1 or plan.etp not in (None, plan.tp):
+        what = f"ep = {plan.ep} with etp = {plan.etp or plan.tp}"
+    elif plan.cp > 1:
+        what = f"cp = {plan.cp}"
+    elif plan.tp > 1 and not plan.sp:
+        what = "tensor parallelism without sequence parallelism"
+    else:
         return None
-    what = f"cp = {plan.cp}" if plan.cp > 1 else "tensor parallelism without sequence parallelism"
     return Infeasible(
         rule="planned_axes",
-        sentence=f"{what} is priced, but not handed to a framework yet; use cp = 1 and sp = true",
+        sentence=f"{what} is priced, but not handed to a framework yet; use cp = 1, ep = 1 and sp = true",
         needed=plan.cp,
         limit=1,
     )
 
 
-PLANNED_AXES = Rule("planned_axes", "Sequences are split by tensor-parallel ranks, and by no others.", _planned_axes)
+PLANNED_AXES = Rule(
+    "planned_axes",
+    "Sequences are split by tensor-parallel ranks and by no others, experts as other layers are.",
+    _planned_axes,
+)
 BATCH_DIVIDES = Rule("batch_divides", "micro_batch x dp divides global_batch.", divisibility.batch)
 
 

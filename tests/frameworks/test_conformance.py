@@ -60,6 +60,7 @@ def of_blocks(block: Block | Traced, **first: Any) -> dict[str, Any]:
 
 
 VIOLATIONS: dict[str, Example] = {
+    "planned_axes": example(cp=2),
     "architecture_expressible": example(model={"architecture": "FalconForCausalLM"}),
     "biases_expressible": example(model={"mlp_bias": True}),
     "features_expressible": example(model={"gated": False}),

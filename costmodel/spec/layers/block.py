@@ -92,6 +92,10 @@ class Block(Kind):
         """Norms are on every rank."""
         return self._beside_parts + sum(part.num_params(shards) for part in self.parts)
 
+    def num_expert_params(self, shards: Shards = WHOLE) -> int:
+        """Of its parts."""
+        return sum(part.num_expert_params(shards) for part in self.parts)
+
     def num_active_params(self) -> int:
         """Of its parts, and the norms."""
         return self._beside_parts + sum(part.num_active_params() for part in self.parts)

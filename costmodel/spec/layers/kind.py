@@ -17,6 +17,10 @@ class Kind(Spec):
     def num_params(self, shards: Shards = WHOLE) -> int:
         """Parameters held by each rank."""
 
+    def num_expert_params(self, shards: Shards = WHOLE) -> int:
+        """Those among `num_params` that belong to routed experts, of which other ranks hold other ones."""
+        return 0
+
     @abstractmethod
     def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Work of one rank in the forward pass of `batch` sequences of `seq_len` tokens in all, in order."""

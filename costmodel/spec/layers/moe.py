@@ -72,9 +72,13 @@ class Moe(Kind):
         return router + projections + self.hidden * self.shared_gate + self.other_params
 
     def num_params(self, shards: Shards = WHOLE) -> int:
-        """Every rank holds a slice of each expert and the whole router."""
+        """Every rank holds a slice of each of its experts and the whole router."""
         shared = 0 if self.shared is None else self.shared.num_params(shards)
-        return self._beside_experts + shared + self.num_experts * self.expert.num_params(shards)
+        return self._beside_experts + shared + self.num_expert_params(shards)
+
+    def num_expert_params(self, shards: Shards = WHOLE) -> int:
+        """A slice of each expert of a rank."""
+        return self.num_experts // shards.ep * self.expert.num_params(Shards(tp=shards.expert_tp))
 
     def num_active_params(self) -> int:
         """The experts that one token meets, the shared network and the router."""
@@ -84,10 +88,11 @@ class Moe(Kind):
     def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """Router, shared network, then dispatch, grouped multiplications of the experts, and combination.
 
-        Tokens are copied once per expert they meet and read back weighted: twice their width each way.
+        Tokens are copied once per expert they meet and read back weighted: twice their width each way. Routing is
+        taken as even, so that the rows of all ranks fall on all experts alike.
         """
         tokens = shards.tokens(batch, seq_len)
-        rows, ffn = tokens * self.experts_per_token, self.ffn_hidden // shards.tp
+        rows, ffn = self._rows(batch, seq_len, shards), self.ffn_hidden // shards.expert_tp
         width = self.expert.up_matrices * ffn
         routing = Elementwise(
             forward_values=4.0 * rows * self.routed_width,
@@ -100,9 +105,9 @@ class Moe(Kind):
             *(() if self.shared is None else self.shared.operations(batch, seq_len, shards)),
             *(() if self.latent is None else (Gemm(tokens, self.latent, self.hidden),)),
             routing,
-            GroupedGemm(rows, width, self.routed_width, self.num_experts),
+            GroupedGemm(rows, width, self.routed_width, self.num_experts // shards.ep),
             Elementwise(forward_values=2.0 * rows * width, backward_values=3.5 * rows * width),
-            GroupedGemm(rows, self.routed_width, ffn, self.num_experts),
+            GroupedGemm(rows, self.routed_width, ffn, self.num_experts // shards.ep),
             *(() if self.latent is None else (Gemm(tokens, self.hidden, self.latent),)),
         )
 
@@ -110,9 +115,8 @@ class Moe(Kind):
         """The routed copies of the tokens and what the experts yield for each, their columns, router scores in fp32,
         the router's copy of the tokens where eager code makes one, and the shared network's, of a gated one also its
         result and the gate. A router with a norm keeps what that does, and the tokens before and after the scale."""
-        tokens = shards.tokens(batch, seq_len)
-        rows = tokens * self.experts_per_token
-        columns = kept_per_column(self.gated, self.activation, stack) * self.ffn_hidden / shards.tp
+        tokens, rows = shards.tokens(batch, seq_len), self._rows(batch, seq_len, shards)
+        columns = kept_per_column(self.gated, self.activation, stack) * self.ffn_hidden / shards.expert_tp
         copied = self.hidden if self.router_in_fp32 and not stack.mlp_activation_fused else 0
         gated = self.hidden + 1 if self.shared_gate else 0
         routed = Saved(
@@ -124,6 +128,13 @@ class Moe(Kind):
             values = float(tokens * self.hidden)
             routed += Norm.FIXED_IN_FP32.saved(values, stack) + Saved(values=2 * values)
         return routed if self.shared is None else routed + self.shared.saved(batch, seq_len, shards, stack)
+
+    def _rows(self, batch: int, seq_len: int, shards: Shards) -> int:
+        """Copies of tokens that the experts of one rank work on.
+
+        Those of a slice of the sequence, gathered where ranks share the columns of an expert.
+        """
+        return shards.tokens(batch, seq_len) * self.experts_per_token * shards.expert_tp // shards.tp
 
     def splits(self) -> tuple[Split, ...]:
         """Columns of the experts and of the shared network."""
