@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from costmodel import divisibility
+from costmodel.schedules import SCHEDULES
 from costmodel.setting import Setting
 from costmodel.spec import (
     Attention,
@@ -45,6 +46,7 @@ def contradiction(setting: Setting, plan: Plan) -> Infeasible | None:
         or splittable(setting.model, setting.workload, plan)
         or context_splittable(setting.model, setting.workload, plan)
         or experts_splittable(setting.model, setting.workload, plan)
+        or chunks_in_turns(setting.model, setting.workload, plan)
         or cut_covers_model(setting.model, setting.workload, plan)
         or _divisibility(setting, plan)
     )
@@ -159,6 +161,21 @@ def experts_splittable(model: ModelSpec, _workload: Workload, plan: Plan) -> Inf
     else:
         return None
     return Infeasible(rule="experts_divide", sentence=f"{said}; give degrees that divide", needed=plan.ep, limit=ranks)
+
+
+def chunks_in_turns(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
+    """Several stages on a rank need a schedule that takes them in turns, which takes groups of pp micro-batches."""
+    has_chunks = SCHEDULES[plan.schedule].has_chunks
+    if plan.vpp > 1 and not has_chunks:
+        said = f"vpp = {plan.vpp} puts several stages on a rank, but schedule {plan.schedule} has one; use interleaved"
+    elif has_chunks and plan.vpp == 1:
+        said = f"schedule {plan.schedule} takes several stages of a rank in turns, but vpp is 1; use 1f1b, or vpp of 2"
+    elif has_chunks and workload.global_batch // (plan.micro_batch * plan.dp) % plan.pp:
+        count = workload.global_batch // (plan.micro_batch * plan.dp)
+        said = f"schedule {plan.schedule} takes micro-batches in groups of pp = {plan.pp}, but there are {count}"
+    else:
+        return None
+    return Infeasible(rule="chunks_in_turns", sentence=said, needed=plan.pp, limit=plan.vpp)
 
 
 def _attends_to_itself(layer: Layer) -> bool:

@@ -15,7 +15,7 @@ from costmodel.layer_price import price_layers
 from costmodel.memory import StageView, stage_memory
 from costmodel.model_flop import model_flop_per_step
 from costmodel.price import LayerPrice
-from costmodel.schedules import SCHEDULES, Timeline, passes_of, run_passes, simulate
+from costmodel.schedules import Timeline, order_of, passes_of, run_passes, simulate
 from costmodel.setting import Mesh, Setting
 from costmodel.spec import (
     ClusterSpec,
@@ -31,7 +31,7 @@ from costmodel.spec import (
     Verdict,
     Workload,
 )
-from costmodel.stage_price import StagePrice, stage_price
+from costmodel.stage_price import StagePrice, stage_price, together
 from costmodel.terms import host
 from costmodel.terms.pipeline_transfer import transfer
 
@@ -70,17 +70,18 @@ def timeline_of(
         raise ValueError(infeasible.sentence)
     mesh = Mesh.of(plan, workload)
     stages = _stage_prices(plan, price_layers(setting, mesh))
-    return simulate(SCHEDULES[mesh.schedule].order(mesh.pp, mesh.num_microbatches), *_pass_times(setting, mesh, stages))
+    order = order_of(mesh.schedule, mesh.pp, mesh.num_microbatches, mesh.vpp)
+    return simulate(order, *_pass_times(setting, mesh, stages))
 
 
 @dataclass(frozen=True)
 class Step:
-    """One simulated step: the stages' prices, and when each stage is done."""
+    """One simulated step: what each pipeline rank costs, and when it is done."""
 
-    stages: tuple[StagePrice, ...]
+    ranks: tuple[StagePrice, ...]
+    """All stages of each rank together."""
     step_end_s: tuple[float, ...]
-    """Per stage, after its gradients are reduced and its optimizer has stepped."""
-
+    """Per rank, after its gradients are reduced and its optimizer has stepped."""
     overhead_s: float
     """Of the step as a whole."""
 
@@ -90,19 +91,23 @@ class Step:
         return max(self.step_end_s) + self.overhead_s
 
     @property
-    def deciding_stage(self) -> int:
-        """The stage that ends last."""
-        return max(range(len(self.stages)), key=lambda stage: self.step_end_s[stage])
+    def deciding_rank(self) -> int:
+        """The pipeline rank that ends last."""
+        return max(range(len(self.ranks)), key=lambda rank: self.step_end_s[rank])
 
 
 def simulate_step(setting: Setting, plan: Plan, prices: Sequence[LayerPrice]) -> Step:
     """Run the plan's action list on the prices of its layers."""
     mesh = Mesh.of(plan, setting.workload)
     stages = _stage_prices(plan, prices)
-    passes = passes_of(mesh.schedule, mesh.pp, mesh.num_microbatches)
+    passes = passes_of(mesh.schedule, mesh.pp, mesh.num_microbatches, mesh.vpp)
     ends_s = run_passes(passes, *_pass_times(setting, mesh, stages)).ends_s
-    step_end_s = tuple(ends_s[last] + stage.after_s for last, stage in zip(passes.last_of_stage, stages, strict=True))
-    return Step(stages, step_end_s, host.per_step(setting).after_s)
+    ranks = tuple(together(stages[rank :: mesh.pp]) for rank in range(mesh.pp))
+    step_end_s = tuple(
+        max(ends_s[last] for last in passes.last_of_stage[rank :: mesh.pp]) + ranks[rank].after_s
+        for rank in range(mesh.pp)
+    )
+    return Step(ranks, step_end_s, host.per_step(setting).after_s)
 
 
 def _stage_prices(plan: Plan, prices: Sequence[LayerPrice]) -> tuple[StagePrice, ...]:
@@ -120,7 +125,7 @@ def _pass_times(
         [stage.forward_s for stage in stages],
         [stage.backward_s for stage in stages],
         transfer(setting, mesh).time_s,
-        [stage.before_s for stage in stages],
+        [sum(stage.before_s for stage in stages[rank :: mesh.pp]) for rank in range(mesh.pp)],
     )
 
 
@@ -158,20 +163,24 @@ def predict_priced(setting: Setting, plan: Plan, prices: Sequence[LayerPrice]) -
 
 
 def stage_memories(setting: Setting, mesh: Mesh, plan: Plan, prices: Sequence[LayerPrice]) -> tuple[StageMemory, ...]:
-    """Memory of every stage, itemised."""
-    return tuple(
-        stage_memory(
-            StageView(
-                setting,
-                mesh,
-                index,
-                setting.model.layers[stage.start : stage.stop],
-                tuple(prices[stage.start : stage.stop]),
-                plan.recompute_layers[stage.start : stage.stop],
+    """Memory of every pipeline rank, itemised: all of its stages together."""
+    found = []
+    for rank in range(plan.pp):
+        layers = [index for stage in plan.stages[rank :: plan.pp] for index in stage]
+        found.append(
+            stage_memory(
+                StageView(
+                    setting,
+                    mesh,
+                    rank,
+                    tuple(setting.model.layers[index] for index in layers),
+                    tuple(prices[index] for index in layers),
+                    tuple(plan.recompute_layers[index] for index in layers),
+                    tuple(len(stage) for stage in plan.stages[rank :: plan.pp]),
+                )
             )
         )
-        for index, stage in enumerate(plan.stages)
-    )
+    return tuple(found)
 
 
 def verdict(low_bytes: int, high_bytes: int, limit_bytes: int) -> Verdict:
@@ -182,16 +191,16 @@ def verdict(low_bytes: int, high_bytes: int, limit_bytes: int) -> Verdict:
 
 
 def _terms(setting: Setting, mesh: Mesh, step: Step) -> tuple[TimeTerm, ...]:
-    """The step time by term on the stage that ends last, waits included; the terms add up to the step."""
-    stage = step.stages[step.deciding_stage]
+    """The step time by term on the rank that ends last, waits included; the terms add up to the step."""
+    deciding = step.deciding_rank
     busy_s = 0.0
     terms: list[TimeTerm] = []
-    for name, share in stage.shares.items():
+    for name, share in step.ranks[deciding].shares.items():
         time_s = mesh.num_microbatches * share.microbatch_s + share.step_s
         busy_s += time_s
         terms.append(TimeTerm(name=name, time_s=time_s, source=share.source))
     if mesh.pp > 1:
-        wait_s = max(0.0, step.step_end_s[step.deciding_stage] - busy_s)
+        wait_s = max(0.0, step.step_end_s[deciding] - busy_s)
         terms.append(TimeTerm(name=WAIT_TERM, time_s=wait_s, source=_wait_source(step)))
     overhead = host.per_step(setting)
     if overhead.after_s > 0:
@@ -204,7 +213,7 @@ def _wait_source(step: Step) -> Source:
     return Source.worst(
         *(
             share.source
-            for price in step.stages
+            for price in step.ranks
             for share in price.shares.values()
             if share.microbatch_s > 0.01 * (price.forward_s + price.backward_s)
         )

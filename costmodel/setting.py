@@ -57,6 +57,7 @@ class Mesh:
     cp: int = 1
     ep: int = 1
     etp: int | None = None
+    vpp: int = 1
 
     @classmethod
     def of(cls, plan: Plan, workload: Workload) -> Mesh:
@@ -73,6 +74,7 @@ class Mesh:
             cp=plan.cp,
             ep=plan.ep,
             etp=plan.etp,
+            vpp=plan.vpp,
         )
 
     @property

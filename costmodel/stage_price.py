@@ -34,6 +34,28 @@ class StagePrice:
     """The same times by term."""
 
 
+def together(stages: Sequence[StagePrice]) -> StagePrice:
+    """The stages of one rank as one."""
+    if len(stages) == 1:
+        return stages[0]
+    names = dict.fromkeys(name for stage in stages for name in stage.shares)
+    shares = {name: [stage.shares[name] for stage in stages if name in stage.shares] for name in names}
+    return StagePrice(
+        forward_s=sum(stage.forward_s for stage in stages),
+        backward_s=sum(stage.backward_s for stage in stages),
+        before_s=sum(stage.before_s for stage in stages),
+        after_s=sum(stage.after_s for stage in stages),
+        shares={
+            name: TermShare(
+                sum(share.microbatch_s for share in found),
+                sum(share.step_s for share in found),
+                Source.worst(*(share.source for share in found)),
+            )
+            for name, found in shares.items()
+        },
+    )
+
+
 def stage_price(prices: Sequence[LayerPrice], recompute: Sequence[Recompute]) -> StagePrice:
     """Sum over the stage's layers; a recomputed layer repeats its forward before its backward."""
     forward_s = backward_s = before_s = after_s = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from costmodel.errors import BadInputError
 from costmodel.spec import PlanFile, Schedule
 from executor.models import HFCausalLM
+from executor.parallel.pipeline import SCHEDULES
 from executor.text import NUM_BYTES
 
 
@@ -16,11 +17,13 @@ def check_runnable(plan_file: PlanFile, model: HFCausalLM) -> None:
             f"plan: framework is {plan.framework!r}, but run trains native plans only; "
             f"export this one with `planner export`, or solve with --framework native"
         )
-    if plan.cp > 1 or plan.ep > 1 or not plan.sp:
+    if plan.cp > 1 or plan.ep > 1 or plan.vpp > 1 or not plan.sp:
         raise BadInputError(
-            f"plan: cp is {plan.cp}, ep {plan.ep} and sp {str(plan.sp).lower()}, but run trains with cp 1, ep 1 and "
-            "sequence parallelism"
+            f"plan: cp is {plan.cp}, ep {plan.ep}, vpp {plan.vpp} and sp {str(plan.sp).lower()}, but run trains with "
+            "1, 1, 1 and true"
         )
+    if plan.schedule not in SCHEDULES:
+        raise BadInputError(f"plan: schedule is {plan.schedule.value!r}, but run trains with {' and '.join(SCHEDULES)}")
     if len(plan.recompute_layers) != model.num_layers:
         raise BadInputError(
             f"plan: cut holds {len(plan.recompute_layers)} layers, but the model has {model.num_layers} "

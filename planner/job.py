@@ -22,6 +22,10 @@ ONLY_ONE = {"cp": 1, "ep": 1, "vpp": 1, "optimizer": "adamw", "method": "pretrai
 """Flags with a single value in this version, so that nothing was chosen where they are left out."""
 
 
+PLANNED_SCHEDULES = (Schedule.GPIPE, Schedule.ONE_F_ONE_B)
+"""Schedules that are searched and handed to frameworks; more are priced."""
+
+
 def no_other_size(num_gpus: int) -> ClusterSpec | None:  # noqa: ARG001
     """For a cluster whose size cannot change."""
     return None

@@ -15,6 +15,9 @@ def item(view: StageView) -> Moments:
     values = mesh.shards.tokens(mesh.micro_batch, view.setting.workload.seq_len) * view.setting.model.hidden
     message_bytes = view.compute_bytes * values // mesh.shards.sequence
     messages = mesh.num_microbatches if view.setting.stack.pipeline_buffer_per_microbatch else 1
-    forward = max(0, messages - view.in_flight) if view.stage > 0 else 0
-    backward = messages if view.stage < mesh.pp - 1 else 0
+    forward = backward = 0
+    for chunk, in_flight in enumerate(view.in_flight_of_chunks):
+        stage = chunk * mesh.pp + view.stage
+        forward += max(0, messages - in_flight) if stage > 0 else 0
+        backward += messages if stage < mesh.pp * mesh.vpp - 1 else 0
     return Moments.always("pipeline buffers", (forward + backward) * message_bytes)

@@ -1,19 +1,21 @@
-"""What a memory term looks at: one rank of one pipeline stage."""
+"""What a memory term looks at: one rank of the pipeline."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 
 from costmodel.price import LayerPrice
-from costmodel.schedules import SCHEDULES
+from costmodel.schedules import in_flight
 from costmodel.setting import Mesh, Setting
 from costmodel.spec import Head, Layer, Recompute
 
 
 @dataclass(frozen=True)
 class StageView:
-    """The layers of stage `stage`, each with its price and recompute mode."""
+    """The layers of pipeline rank `stage`, each with its price and recompute mode, stage after stage."""
 
     setting: Setting
     mesh: Mesh
@@ -21,6 +23,8 @@ class StageView:
     layers: tuple[Layer, ...]
     prices: tuple[LayerPrice, ...]
     recompute: tuple[Recompute, ...]
+    chunk_sizes: tuple[int, ...] = ()
+    """Layers of each stage where the rank holds several; empty for one."""
 
     @cached_property
     def num_params(self) -> int:
@@ -49,12 +53,24 @@ class StageView:
 
     @property
     def in_flight(self) -> int:
-        """Micro-batches whose activations the stage holds at its peak."""
-        return (
-            SCHEDULES[self.mesh.schedule].in_flight(self.stage, self.mesh.pp, self.mesh.num_microbatches)
-            if self.mesh.pp > 1
-            else 1
+        """Micro-batches whose activations the stage holds at its peak; of several stages, its first one."""
+        return self.in_flight_of_chunks[0]
+
+    @cached_property
+    def in_flight_of_chunks(self) -> tuple[int, ...]:
+        """The same for each stage of the rank, when it holds most."""
+        mesh = self.mesh
+        return tuple(
+            in_flight(mesh.schedule, chunk * mesh.pp + self.stage, mesh.pp, mesh.num_microbatches, mesh.vpp)
+            for chunk in range(mesh.vpp)
         )
+
+    @property
+    def in_flight_of_layers(self) -> Iterator[int]:
+        """The same for each layer."""
+        sizes = self.chunk_sizes or (len(self.layers),)
+        for size, count in zip(sizes, self.in_flight_of_chunks, strict=True):
+            yield from repeat(count, size)
 
     @property
     def logits_per_rank(self) -> int:

@@ -21,6 +21,7 @@ class Schedule(StrEnum):
 
     GPIPE = "gpipe"
     ONE_F_ONE_B = "1f1b"
+    INTERLEAVED = "interleaved"
 
 
 class Recompute(StrEnum):
@@ -33,8 +34,9 @@ class Recompute(StrEnum):
 class Plan(Document):
     """Degrees, batch split, schedule, stage cut, recompute and ZeRO stage of one job.
 
-    `cut` holds the number of layers of each pipeline stage over the whole layer sequence (embedding and head
-    included), `recompute_layers` one mode for each of these layers. Rank r has tensor index r % tp, then cp, dp and pp.
+    `cut` holds the number of layers of each of the pp x vpp pipeline stages over the whole layer sequence (embedding
+    and head included), `recompute_layers` one mode for each of these layers. Rank r has tensor index r % tp, then cp,
+    dp and pp.
     """
 
     SCHEMA: ClassVar[str] = "plan/1"
@@ -49,7 +51,8 @@ class Plan(Document):
     etp: int | None = Field(default=None, ge=1)
     """Ranks over which the columns of each routed expert are split; None for `tp`."""
     pp: int = Field(default=1, ge=1)
-    vpp: Literal[1] = 1
+    vpp: int = Field(default=1, ge=1)
+    """Stages of each pipeline rank: stage s is on rank s % pp."""
     dp: int = Field(default=1, ge=1)
     zero: Literal[0, 1, 2, 3] = 0
     micro_batch: int = Field(default=1, ge=1)

@@ -6,12 +6,12 @@ from typing import Any
 
 from costmodel.errors import BadInputError
 from costmodel.spec import Recompute, Schedule
-from planner.job import ONLY_ONE, Layout
+from planner.job import ONLY_ONE, PLANNED_SCHEDULES, Layout
 
 MAX_DEGREE = 1_000_000
 
 CHOICES = {
-    "schedule": tuple(schedule.value for schedule in Schedule),
+    "schedule": tuple(schedule.value for schedule in PLANNED_SCHEDULES),
     "recompute": tuple(mode.value for mode in Recompute),
 }
 

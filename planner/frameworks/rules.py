@@ -38,13 +38,15 @@ def _planned_axes(_model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasi
         what = f"ep = {plan.ep} with etp = {plan.etp or plan.tp}"
     elif plan.cp > 1:
         what = f"cp = {plan.cp}"
+    elif plan.vpp > 1:
+        what = f"vpp = {plan.vpp}"
     elif plan.tp > 1 and not plan.sp:
         what = "tensor parallelism without sequence parallelism"
     else:
         return None
     return Infeasible(
         rule="planned_axes",
-        sentence=f"{what} is priced, but not handed to a framework yet; use cp = 1, ep = 1 and sp = true",
+        sentence=f"{what} is priced, but not handed to a framework yet; use cp = 1, ep = 1, vpp = 1 and sp = true",
         needed=plan.cp,
         limit=1,
     )

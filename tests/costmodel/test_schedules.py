@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from costmodel.schedules import SCHEDULES, Action, lower_bound_s, simulate
+from costmodel.schedules import ONE_STAGE_A_RANK, SCHEDULES, Action, interleaved, lower_bound_s, simulate
 from costmodel.spec import Schedule
 
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 9))
@@ -25,7 +25,7 @@ def test_other_text_is_not_an_action(text):
         Action.parse(text)
 
 
-@pytest.mark.parametrize("schedule", Schedule)
+@pytest.mark.parametrize("schedule", ONE_STAGE_A_RANK)
 @given(size=sizes)
 def test_every_pass_happens_once_and_backward_follows_forward(schedule, size):
     num_stages, num_microbatches = size
@@ -35,7 +35,7 @@ def test_every_pass_happens_once_and_backward_follows_forward(schedule, size):
             assert actions.index(Action(stage, "F", microbatch)) < actions.index(Action(stage, "B", microbatch))
 
 
-@pytest.mark.parametrize("schedule", Schedule)
+@pytest.mark.parametrize("schedule", ONE_STAGE_A_RANK)
 @given(size=sizes)
 def test_in_flight_is_the_most_activations_ever_held(schedule, size):
     num_stages, num_microbatches = size
@@ -48,7 +48,7 @@ def test_in_flight_is_the_most_activations_ever_held(schedule, size):
         assert most == kind.in_flight(stage, num_stages, num_microbatches)
 
 
-@pytest.mark.parametrize("schedule", Schedule)
+@pytest.mark.parametrize("schedule", ONE_STAGE_A_RANK)
 @given(data=st.data(), size=sizes, transfer=st.sampled_from([0.0, 0.1, 3.0]))
 def test_no_simulation_undercuts_the_lower_bound(schedule, data, size, transfer):
     num_stages = size[0]
@@ -60,7 +60,7 @@ def test_no_simulation_undercuts_the_lower_bound(schedule, data, size, transfer)
     assert bound_s <= end_s * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("schedule", Schedule)
+@pytest.mark.parametrize("schedule", ONE_STAGE_A_RANK)
 @given(data=st.data(), size=sizes)
 def test_no_cut_undercuts_the_bound_on_total_and_bottleneck(schedule, data, size):
     num_stages, num_microbatches = size
@@ -72,7 +72,7 @@ def test_no_cut_undercuts_the_bound_on_total_and_bottleneck(schedule, data, size
     assert bound_s <= simulate(kind.order(*size), forward, backward).end_s * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("schedule", Schedule)
+@pytest.mark.parametrize("schedule", ONE_STAGE_A_RANK)
 def test_bounds_are_exact_for_even_stages(schedule):
     # m = 8, S = 4, t = 3: 33 by the textbook bubble, and no cut of the same total 12 can do better.
     kind = SCHEDULES[schedule]
@@ -82,7 +82,7 @@ def test_bounds_are_exact_for_even_stages(schedule):
 
 def test_even_stages_without_transfer_have_the_textbook_bubble():
     # m = 8 micro-batches, S = 4 stages, f = 1, b = 2: (m + S - 1) (f + b) = 11 * 3 = 33 for both schedules.
-    for schedule in Schedule:
+    for schedule in ONE_STAGE_A_RANK:
         assert simulate(SCHEDULES[schedule].order(4, 8), [1] * 4, [2] * 4).end_s == 33
 
 
@@ -109,3 +109,55 @@ def test_lists_that_wait_for_each_other_are_refused():
     ranks = [[Action(0, "B", 0), Action(0, "F", 0)], [Action(1, "F", 0), Action(1, "B", 0)]]
     with pytest.raises(ValueError, match="0B0, 1F0 wait for each other"):
         simulate(ranks, [1, 1], [1, 1])
+
+
+grids = st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(2, 4))
+"""Ranks, groups of as many micro-batches, chunks of a rank."""
+
+
+@given(grid=grids)
+def test_interleaved_runs_every_pass_once_on_its_rank(grid):
+    num_ranks, groups, num_chunks = grid
+    num_microbatches = groups * num_ranks
+    for rank, actions in enumerate(interleaved.order(num_ranks, num_microbatches, num_chunks)):
+        stages = range(rank, num_ranks * num_chunks, num_ranks)
+        assert sorted(actions) == sorted(
+            Action(stage, kind, m) for stage in stages for kind in "FB" for m in range(num_microbatches)
+        )
+
+
+@given(grid=grids)
+def test_interleaved_holds_most_as_it_says(grid):
+    num_ranks, groups, num_chunks = grid
+    num_microbatches = groups * num_ranks
+    for rank, actions in enumerate(interleaved.order(num_ranks, num_microbatches, num_chunks)):
+        held, most = 0, 0
+        for action in actions:
+            held += 1 if action.kind == "F" else -1
+            most = max(most, held)
+        stages = range(rank, num_ranks * num_chunks, num_ranks)
+        assert most == sum(interleaved.in_flight(s, num_ranks, num_microbatches, num_chunks) for s in stages)
+
+
+@given(data=st.data(), grid=grids, transfer=st.sampled_from([0.0, 0.1]))
+def test_no_interleaved_simulation_undercuts_its_bounds(data, grid, transfer):
+    num_ranks, groups, num_chunks = grid
+    size = (num_ranks, groups * num_ranks, num_chunks)
+    num_stages = num_ranks * num_chunks
+    forward, backward = (data.draw(st.lists(times, min_size=num_stages, max_size=num_stages)) for _ in "FB")
+    end_s = simulate(interleaved.order(*size), forward, backward, transfer).end_s
+    assert lower_bound_s(interleaved.bound_rows(*size), forward, backward, transfer) <= end_s * (1 + 1e-9)
+    stages = [f + b for f, b in zip(forward, backward, strict=True)]
+    assert interleaved.any_cut_bound_s(sum(stages), max(stages), *size) <= end_s * (1 + 1e-9)
+
+
+def test_chunks_make_the_bubble_smaller():
+    # 4 ranks, 8 micro-batches, 2 chunks of half a stage each: 8 x 3 + 3 x 3 / 2 = 28.5 (arXiv 2104.04473, section 2.2).
+    assert simulate(interleaved.order(4, 8, 2), [0.5] * 8, [1.0] * 8).end_s == pytest.approx(28.5)
+
+
+def test_activations_of_the_first_and_the_last_rank():
+    # 4 ranks, 2 chunks: the first holds pp + (pp - 1) / v = 5.5 micro-batches of its layers, in chunks 2 x 5.5 = 11;
+    # the last 1 / v + (v - 1) pp / v = 2.5, in chunks 1 + 4 = 5.
+    assert [interleaved.in_flight(stage, 4, 8, 2) for stage in (0, 4)] == [7, 4]
+    assert [interleaved.in_flight(stage, 4, 8, 2) for stage in (3, 7)] == [4, 1]

@@ -79,7 +79,7 @@ def test_tensor_parallel(ranks: Ranks, reference: Reference) -> None:
         assert rank.parameter_bytes == BYTES * ((NUM_PARAMS - NORM_PARAMS) // 2 + NORM_PARAMS)
 
 
-@pytest.mark.parametrize("schedule", list(Schedule))
+@pytest.mark.parametrize("schedule", [Schedule.GPIPE, Schedule.ONE_F_ONE_B])
 @pytest.mark.parametrize("cut", [(3, 3), (1, 5)])
 def test_pipeline_parallel(ranks: Ranks, reference: Reference, schedule: Schedule, cut: tuple[int, int]) -> None:
     seen = run_layout(ranks, tiny_plan(pp=2, micro_batch=2, schedule=schedule, cut=cut))

@@ -123,7 +123,7 @@ def test_mesh_rules_do_not_look_at_cut_and_recompute(framework: Framework) -> No
         other = sample_plan(
             plan.framework,
             full=(1, 2, 3, 4),
-            **{field: getattr(plan, field) for field in ("tp", "pp", "dp", "zero", "micro_batch", "schedule")},
+            **{field: getattr(plan, field) for field in ("tp", "cp", "pp", "dp", "zero", "micro_batch", "schedule")},
         )
         for rule in framework.mesh_rules:
             assert (rule.check(model, workload, plan) is None) == (rule.check(model, workload, other) is None), name

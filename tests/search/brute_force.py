@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from costmodel.feasibility import contradiction
 from costmodel.layer_price import price_layers
 from costmodel.predict import predict_priced
+from costmodel.schedules import ONE_STAGE_A_RANK
 from costmodel.setting import Mesh, Setting
 from costmodel.spec import Plan, Recompute, Schedule
 from planner.frameworks import registry
@@ -56,7 +57,7 @@ def every_plan(job: Job) -> Iterator[Plan]:
         cuts = list(every_cut(layers, pp))
         batch = range(1, job.workload.global_batch + 1)
         zero_stages = range(4) if dp > 1 else (0,)
-        schedules = list(Schedule) if pp > 1 else [Schedule.ONE_F_ONE_B]
+        schedules = list(ONE_STAGE_A_RANK) if pp > 1 else [Schedule.ONE_F_ONE_B]
         for zero, micro_batch, schedule in itertools.product(zero_stages, batch, schedules):
             if job.workload.global_batch % (micro_batch * dp):
                 continue
