@@ -4,10 +4,10 @@ source      half-width   what it rests on
 measured    0.24         local runs of 14 layouts, each soon after a profile: holds 80 % of them (benchmarks/results/
                          local_accuracy.json), the drift of a shared machine between profile and run included
 fitted      0.24         the same: most local layouts rest on both
-analytic    0.24         published runs on GPUs: holds 80 % of them (benchmarks/results/published_residuals.json)
+analytic    0.24         published dense bf16 runs on GPUs (docs/accuracy.md): held 80 % of those of four sources
 assumed     0.50         a convention, shown with the sensitivity: a link that nobody measured may be off by a factor of
                          two; never narrower than what rests on published figures
-memory      0.12         published peaks of allocated memory: holds 80 % of them (same file)
+memory      0.12         published peaks of allocated memory: held 80 % of those of two sources
 
 A profile says itself how steady its machine was. Where repeated times varied by more than the half-widths of measured
 and fitted shares allow, these take half of the distance between their 10th and 90th percentile: the median over a run's

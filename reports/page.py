@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
-from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
 
 from costmodel import units
 from costmodel.errors import BadInputError
@@ -18,7 +12,7 @@ from costmodel.spec import Measurement, PlanFile
 from reports import sentences
 from reports.section import Answer, Section, Table
 from reports.sections import SECTIONS
-from reports.text import visible
+from reports.templating import style, template
 
 
 def render(plan_file: PlanFile, measurement: Measurement | None = None, neighbours: tuple[PlanFile, ...] = ()) -> str:
@@ -39,11 +33,11 @@ def render(plan_file: PlanFile, measurement: Measurement | None = None, neighbou
         for number, file in enumerate(files, start=1)
     ]
     views = [_view(answer) for answer in answers]
-    return _template().render(
+    return template("page.html.j2").render(
         title=_title(plan_file),
         answers=views,
         overview=_overview(answers) if len(answers) > 1 else None,
-        style=Markup(resources.files("reports.templates").joinpath("style.css").read_text(encoding="utf-8")),
+        style=style(),
     )
 
 
@@ -131,21 +125,3 @@ def _overview(answers: list[Answer]) -> Table:
         ),
         numeric=frozenset({2, 3, 4, 5}),
     )
-
-
-def _finalize(value: Any) -> Any:
-    """Every text that is not markup of ours is shown without hidden characters."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader("reports", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html.j2")

@@ -10,6 +10,7 @@ eager FSDP support (2.25 times the least element-wise traffic, hardly any overla
 from __future__ import annotations
 
 from costmodel.spec import Precision, SoftwareStack
+from costmodel.stacks.evidence import ASSUMED, CODE, Basis, KnownStack, runs
 
 NATIVE_CUDA = SoftwareStack(
     name="native-cuda",
@@ -48,3 +49,41 @@ NATIVE_CPU = NATIVE_CUDA.model_copy(
 
 Where no profile times the dispatch of sharded tensors it is taken as 20 ms a pass: four profiles of a machine with 2
 cores at 2 GHz found 13 to 18 ms forward and 19 to 21 ms backward (benchmarks/results/local_accuracy.json)."""
+
+_LOCAL = Basis("what runs of our own on CPU ranks showed (benchmarks/results/local_accuracy.json)")
+
+KNOWN_NATIVE_CUDA = KnownStack(
+    NATIVE_CUDA,
+    {
+        "elementwise_traffic_factor": runs("llmf", "xtuner"),
+        "norm_keeps_fp32_copy": CODE,
+        "mlp_activation_fused": CODE,
+        "gathered_input_saved": CODE,
+        "grad_bytes_per_param": CODE,
+        "weights_stored_in_fp32": CODE,
+        "gradients_preallocated": CODE,
+        "pipeline_buffer_per_microbatch": CODE,
+        "logits_bytes_per_logit": CODE,
+        "grad_reduce_overlap_frac": runs("llmf", "xtuner"),
+        "param_gather_overlap_frac": runs("llmf", "xtuner"),
+        "reduces_whole_gradients_each_microbatch": CODE,
+        "copies_around_sharded_weights": CODE,
+        "recompute_stops_early": CODE,
+        "launch_s_per_layer": runs("vtrain-single"),
+        "tensor_dispatch_s_per_pass": ASSUMED,
+        "step_overhead_s": runs("vtrain-single"),
+    },
+)
+
+KNOWN_NATIVE_CPU = KnownStack(
+    NATIVE_CPU,
+    {
+        **KNOWN_NATIVE_CUDA.supported_by,
+        "elementwise_traffic_factor": _LOCAL,
+        "grad_reduce_overlap_frac": _LOCAL,
+        "param_gather_overlap_frac": _LOCAL,
+        "launch_s_per_layer": _LOCAL,
+        "tensor_dispatch_s_per_pass": _LOCAL,
+        "step_overhead_s": _LOCAL,
+    },
+)
