@@ -1,7 +1,7 @@
 """Predicts the published runs that the project carries, and prints how far off that is.
 
-Run with `python -m benchmarks.published_runs` from the top folder of a checkout; `planner validate` with a file of one's
-own does the same.
+Run with `python -m benchmarks.published_runs` from the top folder of a checkout. `planner validate` does the same with
+any such file.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ COMMANDS = {
         "clusters": "List the GPUs and machines that are known by name.",
         "run": "Train with a plan and compare with the prediction.",
         "report": "Write one HTML page about a plan.",
-        "validate": "Predict published runs and say how far off that is.",
         "export": "Write a plan as the files of a training framework.",
+        "validate": "Predict published runs and say how far off that is.",
         "demo": "The whole way on this machine, in under two minutes.",
     }.items()
 }

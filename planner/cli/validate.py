@@ -44,9 +44,9 @@ def validate(runs: Path, output: Path, force: bool, report: Path | None, as_json
     if report is not None:
         from planner.cli.validation_page import validation_page
 
-        write_text(report, validation_page(runs.name, table.runs, answers, scores))
+        write_text(report, validation_page(runs.name, answers, scores))
     if as_json:
-        print_json(validation_object(str(output), table.runs, answers, scores))
+        print_json(validation_object(str(output), answers, scores))
         return
     print_validation(out(), table, answers, scores)
     note(f"Predictions written to {output}{'' if report is None else f', the page to {report}'}.")

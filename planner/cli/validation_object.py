@@ -11,20 +11,16 @@ from planner.validation.answers import Answer
 from planner.validation.scores.feasibility import Judged
 from planner.validation.scores.ranking import Rank
 from planner.validation.scores.summary import MemoryScore, Scores, TimeScore, worst
-from planner.validation.table import Run
 from planner.validation.unsaid import Unsaid
 
 NUM_WORST = 20
 
 
-def validation_object(
-    file: str, runs: Sequence[Run], answers: Sequence[Answer | Unsaid], scores: Scores
-) -> dict[str, Any]:
+def validation_object(file: str, answers: Sequence[Answer | Unsaid], scores: Scores) -> dict[str, Any]:
     """Scores, the rows that are furthest off with their terms, and why runs have no prediction."""
-    by_id = {run.id: answer for run, answer in zip(runs, answers, strict=True)}
     return {
         "file": file,
-        "num_runs": len(runs),
+        "num_runs": len(answers),
         "num_answered": sum(isinstance(answer, Answer) for answer in answers),
         "time": _time(scores.time),
         "time_left_out": _time(scores.time_left_out),
@@ -36,7 +32,7 @@ def validation_object(
         "ran": _judged(scores.ran),
         "oom": _judged(scores.failed),
         "unanswered": dict(scores.unanswered.most_common()),
-        "worst": [_worst(row.id, row.measured, by_id[row.id]) for row in worst(scores.time.rows, NUM_WORST)],
+        "worst": [_worst(row.id, row.measured, answers[row.index]) for row in worst(scores.time.rows, NUM_WORST)],
     }
 
 

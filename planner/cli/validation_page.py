@@ -10,7 +10,6 @@ from planner.validation.answers import Answer
 from planner.validation.measured import GIB
 from planner.validation.scores.scored import Scored
 from planner.validation.scores.summary import Scores
-from planner.validation.table import Run
 from planner.validation.unsaid import Unsaid
 from reports.section import Drawing, Paragraph, Section, Table
 from reports.validation import Point, render, scatter
@@ -18,15 +17,14 @@ from reports.validation import Point, render, scatter
 NUM_WORST = 40
 
 
-def validation_page(file: str, runs: Sequence[Run], answers: Sequence[Answer | Unsaid], scores: Scores) -> str:
+def validation_page(file: str, answers: Sequence[Answer | Unsaid], scores: Scores) -> str:
     """HTML with predicted against measured, and the tables of the terminal."""
-    found = validation_tables.answered_by_id(answers, [run.id for run in runs])
     sections = [
         _section("overview", "Overview", [validation_tables.overview(scores)], [_widths(scores)]),
         _section(
             "time",
             "Step time",
-            [validation_tables.time_by_source(scores), validation_tables.worst_rows(scores, found, NUM_WORST)],
+            [validation_tables.time_by_source(scores), validation_tables.worst_rows(scores, answers, NUM_WORST)],
             drawings=_drawing("Step times", "s", "validation-time", scores.time.rows, 1.0),
         ),
         _section(
@@ -43,7 +41,7 @@ def validation_page(file: str, runs: Sequence[Run], answers: Sequence[Answer | U
         ),
         _section("unanswered", "Without a prediction", [validation_tables.unanswered(scores.unanswered)]),
     ]
-    return render(file, f"{len(found):,} of {len(runs):,} runs have a prediction", sections)
+    return render(file, validation_tables.num_predicted(answers), sections)
 
 
 def _widths(scores: Scores) -> Paragraph:

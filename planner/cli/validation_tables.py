@@ -128,14 +128,15 @@ def unanswered(reasons: Counter[str]) -> Figures:
     return Figures("Runs without a prediction", ("runs", "reason"), rows, has_words=True)
 
 
-def worst_rows(scores: Scores, answers: dict[str, Answer], count: int = NUM_WORST) -> Figures:
+def worst_rows(scores: Scores, answers: Sequence[Answer | Unsaid], count: int = NUM_WORST) -> Figures:
     """The step times that are furthest off, with their largest terms."""
     rows = []
     for row in worst(scores.time.rows, count):
-        if row.predicted is None:
+        answer = answers[row.index]
+        if row.predicted is None or isinstance(answer, Unsaid):
             continue
         measured, predicted = (units.format_seconds(time_s) for time_s in (row.measured, row.predicted.value))
-        rows.append((row.id, measured, predicted, f"{_signed(row.error_frac)} %", terms_of(answers[row.id])))
+        rows.append((row.id, measured, predicted, f"{_signed(row.error_frac)} %", terms_of(answer)))
     return Figures(
         "Furthest off", ("run", "measured", "predicted", "error", "largest terms"), tuple(rows), has_words=True
     )
@@ -147,9 +148,10 @@ def terms_of(answer: Answer) -> str:
     return ", ".join(f"{term.name} {units.format_seconds(term.time_s)}" for term in terms)
 
 
-def answered_by_id(answers: Sequence[Answer | Unsaid], rows: Sequence[str]) -> dict[str, Answer]:
-    """The answers by the run's id."""
-    return {name: answer for name, answer in zip(rows, answers, strict=True) if isinstance(answer, Answer)}
+def num_predicted(answers: Sequence[Answer | Unsaid]) -> str:
+    """How many runs have a prediction, in words."""
+    count = sum(isinstance(answer, Answer) for answer in answers)
+    return f"{count:,} of {len(answers):,} runs have a prediction"
 
 
 def _error_cells(errors: Errors) -> tuple[str, str, str]:
@@ -185,8 +187,7 @@ def _needed(name: str, frac: float | None) -> str:
 
 def print_validation(console: Console, runs: RunTable, answers: Sequence[Answer | Unsaid], scores: Scores) -> None:
     """The summary in a terminal."""
-    found = answered_by_id(answers, [run.id for run in runs.runs])
-    console.print(line(f"{len(found):,} of {len(runs.runs):,} runs have a prediction."))
+    console.print(line(f"{num_predicted(answers)}."))
     shown: list[Figures] = []
     if scores.time.rows:
         shown += [overview(scores), time_by_source(scores)]
@@ -195,7 +196,7 @@ def print_validation(console: Console, runs: RunTable, answers: Sequence[Answer 
     if runs.has_results:
         shown.append(verdicts(scores))
     if scores.time.num_answered:
-        shown.append(worst_rows(scores, found))
+        shown.append(worst_rows(scores, answers))
     if scores.unanswered:
         shown.append(unanswered(scores.unanswered))
     for figures in shown:

@@ -30,6 +30,7 @@ FLAGS = {
     "run": {"--steps", "--data", "--seed", "--lr", "--device"} | OUTPUT,
     "report": {"--measurement"} | OUTPUT,
     "export": {"--to", "--launcher"} | OUTPUT,
+    "validate": {"--report"} | OUTPUT,
     "demo": {"--device", "--nproc", "--force", "--json"},
 }
 
@@ -102,6 +103,7 @@ def test_commands_stand_in_the_order_of_a_first_use() -> None:
         "run",
         "report",
         "export",
+        "validate",
         "demo",
     ]
 

@@ -26,6 +26,8 @@ class Predicted:
 class Scored:
     """One quantity of one run; a run that is not answered has no prediction."""
 
+    index: int
+    """Which row of the table it is; names may repeat."""
     id: str
     source: str
     configuration: Configuration | Unsaid

@@ -98,13 +98,13 @@ def score(runs: Sequence[Run], answers: Sequence[Answer | Unsaid]) -> Scores:
     left_out = answers_without_own_source(runs, answers)
     time = _timed(runs, [_predicted_time(answer) for answer in answers])
     baseline = _timed(runs, [_baseline(run.configuration) for run in runs])
-    answered = {row.id for row in time if row.predicted is not None}
+    answered = {row.index for row in time if row.predicted is not None}
     return Scores(
         time=_time_score(time),
         time_left_out=_time_score(_timed(runs, [_predicted_time(answer) for answer in left_out])),
         baseline=_time_score(baseline),
-        time_answered=_time_score(tuple(row for row in time if row.id in answered)),
-        baseline_answered=_time_score(tuple(row for row in baseline if row.id in answered)),
+        time_answered=_time_score(tuple(row for row in time if row.index in answered)),
+        baseline_answered=_time_score(tuple(row for row in baseline if row.index in answered)),
         memory=_memory_scores(runs, answers),
         memory_left_out=_memory_scores(runs, left_out),
         failed=judged(runs, answers, "oom"),
@@ -128,8 +128,8 @@ def _baseline(run: Configuration | Unsaid) -> Predicted | None:
 def _timed(runs: Sequence[Run], predicted: Sequence[Predicted | None]) -> tuple[Scored, ...]:
     """Runs whose step time counts."""
     return tuple(
-        Scored(run.id, source_of(run.id), run.configuration, run.measured.step_time_s, value)
-        for run, value in zip(runs, predicted, strict=True)
+        Scored(index, run.id, source_of(run.id), run.configuration, run.measured.step_time_s, value)
+        for index, (run, value) in enumerate(zip(runs, predicted, strict=True))
         if not isinstance(run.measured, Unsaid) and run.measured.use_time and run.measured.step_time_s is not None
     )
 
@@ -141,14 +141,14 @@ def _time_score(rows: tuple[Scored, ...]) -> TimeScore:
 
 def _memory_scores(runs: Sequence[Run], answers: Sequence[Answer | Unsaid]) -> dict[MemoryCounter, MemoryScore]:
     found: dict[MemoryCounter, list[Scored]] = {}
-    for run, answer in zip(runs, answers, strict=True):
+    for index, (run, answer) in enumerate(zip(runs, answers, strict=True)):
         if isinstance(run.measured, Unsaid) or not run.measured.use_memory:
             continue
         peak = None if isinstance(answer, Unsaid) else answer.peak
         value = None if peak is None else Predicted(peak.bytes, peak.low_bytes, peak.high_bytes)
         stated = None if isinstance(run.configuration, Unsaid) else run.configuration.memory_counter
         counter = stated or MemoryCounter.UNKNOWN
-        row = Scored(run.id, source_of(run.id), run.configuration, run.measured.peak_bytes, value)
+        row = Scored(index, run.id, source_of(run.id), run.configuration, run.measured.peak_bytes, value)
         found.setdefault(counter, []).append(row)
     return {counter: _memory_score(rows) for counter, rows in sorted(found.items())}
 
@@ -162,4 +162,4 @@ def _memory_score(rows: Iterable[Scored]) -> MemoryScore:
 def worst(rows: Iterable[Scored], count: int) -> list[Scored]:
     """The answered rows of scored sources that are furthest off, the worst first."""
     answered = [row for row in rows if row.predicted is not None and row.source not in NOT_SCORED]
-    return sorted(answered, key=lambda row: (-row.abs_error_frac, row.id))[:count]
+    return sorted(answered, key=lambda row: (-row.abs_error_frac, row.index))[:count]

@@ -1,0 +1,38 @@
+"""Every constant of a stack says what it rests on, and none is a source's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from costmodel.spec import SoftwareStack
+from costmodel.stacks import GENERIC, KNOWN_STACKS, KnownStack
+from costmodel.stacks.evidence import CODE, runs
+from planner.validation.scores.sources import source_of
+from tests.validation.sample_runs import carried
+
+FIELDS = set(SoftwareStack.model_fields) - {"name"}
+SOURCES = {source_of(row["id"]) for row in carried()}
+
+
+@pytest.mark.parametrize("known", KNOWN_STACKS, ids=lambda known: known.stack.name)
+def test_every_constant_says_what_it_rests_on(known: KnownStack) -> None:
+    assert set(known.supported_by) == FIELDS
+    named = {source for basis in known.supported_by.values() for source in basis.runs}
+    assert named <= SOURCES
+
+
+def test_no_stack_and_no_field_belongs_to_a_source() -> None:
+    names = {known.stack.name for known in KNOWN_STACKS} | FIELDS
+    assert not {name for name in names if name.replace("_", "-") in SOURCES}
+
+
+def test_without_a_source_what_it_alone_set_is_generic() -> None:
+    basis = dict.fromkeys(FIELDS, CODE) | {
+        "launch_s_per_layer": runs("one"),
+        "elementwise_traffic_factor": runs("one", "other"),
+    }
+    stack = GENERIC.model_copy(update={"name": "s", "launch_s_per_layer": 7.0, "elementwise_traffic_factor": 9.0})
+    left = KnownStack(stack, basis).without("one", GENERIC)
+    assert left.launch_s_per_layer == GENERIC.launch_s_per_layer
+    assert left.elementwise_traffic_factor == 9.0
+    assert KnownStack(stack, basis).without("other", GENERIC) == stack
