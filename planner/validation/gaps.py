@@ -49,7 +49,6 @@ GAPS: tuple[Gap, ...] = (
         ("precision",),
         lambda run, _stack: not isinstance(precision_named(run.precision), Precision),
     ),
-    Gap("several stages on one rank", ("vpp",), lambda run, _stack: (run.vpp or 1) > 1),
     Gap(
         "a schedule that splits the backward pass",
         ("schedule",),

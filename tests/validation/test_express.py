@@ -211,7 +211,6 @@ def test_precisions_go_by_keyword(text: str, precision: Precision | Narrow | Non
 GAP_CELLS = {
     "layers that the columns do not describe": {"model": "NemotronH-56B"},
     "arithmetic in 8 or 4 bits": {"precision": "mxfp8"},
-    "several stages on one rank": {"vpp": "2"},
     "a schedule that splits the backward pass": {"schedule": "ZBV"},
     "recomputation of parts of a layer": {"recompute": "selective (moe_act)"},
     "attention that stores its scores": {"framework": "Megatron-DeepSpeed"},
