@@ -74,7 +74,7 @@ def cluster_of(run: Configuration) -> tuple[ClusterSpec, tuple[str, ...]] | Unsa
         notes.append(f"memory of the {run.gpu} not stated, taken as {preset}")
     spec = _preset(preset, run.n_gpus)
     size = min(run.gpus_per_node or usual_size(preset), run.n_gpus)
-    if size != spec.devices_per_node and spec.devices_per_node <= usual_size(preset):
+    if size != spec.devices_per_node and not _joins_racks(preset):
         spec = _of_other_machines(preset, size, run.n_gpus)
     if not spec.tiers or not spec.tiers[-1].link.is_network:
         return spec, tuple(notes)
@@ -92,6 +92,11 @@ def cluster_of(run: Configuration) -> tuple[ClusterSpec, tuple[str, ...]] | Unsa
     # Times that were measured over another network say nothing of this one.
     tables = tuple(table for table in spec.tables if table.num_nodes == 1)
     return ClusterSpec(name=spec.name, nodes=spec.nodes, tiers=(*spec.tiers[:-1], network), tables=tables), tuple(notes)
+
+
+def _joins_racks(preset: str) -> bool:
+    """Whether the innermost links join several machines, so that the size of one does not matter."""
+    return _preset(preset, 4 * usual_size(preset)).tiers[0].num_devices > usual_size(preset)
 
 
 def _of_other_machines(preset: str, size: int, num_gpus: int) -> ClusterSpec:
