@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from reports.section import Drawing, Section
 from reports.svg import SERIES, Colour, draw
 from reports.templating import style, template
 
-HEIGHTS_PX = (620.0, 420.0)
+HEIGHTS_PX = (600.0, 470.0)
 MAX_NAMED = len(SERIES) - 1
 """Sources that have a colour of their own; the others share the last one."""
 OTHERS = "others"
@@ -61,6 +62,9 @@ def scatter(caption: str, unit: str, anchor: str, points: Sequence[Point]) -> Dr
         axes.set_xlim(low, high)
         axes.set_ylim(low, high)
         axes.set_aspect("equal")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _place: f"{value:g}")
+            axis.set_minor_formatter(NullFormatter())
         axes.grid(visible=True)
         axes.plot([low, high], [low, high], color=Colour.INK.value, linewidth=1)
         for factor in (FACTOR, 1 / FACTOR):
@@ -77,8 +81,10 @@ def scatter(caption: str, unit: str, anchor: str, points: Sequence[Point]) -> Dr
             )
         axes.set_xlabel(f"measured, {unit}")
         axes.set_ylabel(f"predicted, {unit}")
-        if not narrow:
-            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        if narrow:
+            figure.legend(loc="outside lower center", ncols=2, markerscale=2)
+        else:
+            figure.legend(loc="outside right upper", markerscale=2)
 
     within = sum(1 / FACTOR <= point.predicted / point.measured <= FACTOR for point in points)
     description = (

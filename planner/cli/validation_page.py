@@ -9,6 +9,7 @@ from planner.cli.validation_tables import Figures
 from planner.validation.answers import Answer
 from planner.validation.measured import GIB
 from planner.validation.scores.scored import Scored
+from planner.validation.scores.sources import NOT_SCORED
 from planner.validation.scores.summary import Scores
 from planner.validation.unsaid import Unsaid
 from reports.section import Drawing, Paragraph, Section, Table
@@ -19,13 +20,14 @@ NUM_WORST = 40
 
 def validation_page(file: str, answers: Sequence[Answer | Unsaid], scores: Scores) -> str:
     """HTML with predicted against measured, and the tables of the terminal."""
+    timed = [row for row in scores.time.rows if row.source not in NOT_SCORED]
     sections = [
         _section("overview", "Overview", [validation_tables.overview(scores)], [_widths(scores)]),
         _section(
             "time",
             "Step time",
             [validation_tables.time_by_source(scores), validation_tables.worst_rows(scores, answers, NUM_WORST)],
-            drawings=_drawing("Step times", "s", "validation-time", scores.time.rows, 1.0),
+            drawings=_drawing("Step times", "s", "validation-time", timed, 1.0),
         ),
         _section(
             "memory",
