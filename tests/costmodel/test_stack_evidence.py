@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import itertools
+
 import pytest
 
 from costmodel.spec import SoftwareStack
@@ -12,6 +16,20 @@ from tests.validation.sample_runs import carried
 
 FIELDS = set(SoftwareStack.model_fields) - {"name"}
 SOURCES = {source_of(row["id"]) for row in carried()}
+
+
+def test_every_constant_says_what_it_means() -> None:
+    """A sentence stands below its field."""
+    (body,) = [node.body for node in ast.parse(inspect.getsource(SoftwareStack)).body if isinstance(node, ast.ClassDef)]
+    told = {
+        field.target.id
+        for field, below in itertools.pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+    }
+    assert told >= FIELDS
 
 
 @pytest.mark.parametrize("known", KNOWN_STACKS, ids=lambda known: known.stack.name)
