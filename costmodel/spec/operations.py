@@ -106,6 +106,11 @@ class DotProductAttention:
         return 2.0 * self.batch * self.num_heads * pairs * (self.head_dim + self.value_dim)
 
     @property
+    def num_scores(self) -> float:
+        """Scores of one rank, hidden ones counted, as a kernel that is not fused writes them."""
+        return float(self.batch * self.num_heads * self.num_queries * self.num_keys) / self.num_parts
+
+    @property
     def full_flop(self) -> float:
         """FLOP of the forward pass where every query meets every key, whatever is hidden."""
         pairs = self.num_queries * self.num_keys / self.num_parts
@@ -186,17 +191,20 @@ class Saved:
     values: float = 0.0
     fp32_values: float = 0.0
     int64_values: float = 0.0
+    bytes: float = 0.0
+    """What is counted in bytes, whatever the precision."""
 
     def __add__(self, other: Saved) -> Saved:
         return Saved(
             self.values + other.values,
             self.fp32_values + other.fp32_values,
             self.int64_values + other.int64_values,
+            self.bytes + other.bytes,
         )
 
     def size_bytes(self, value_bytes: int) -> int:
         """Bytes with `value_bytes` per number in the compute precision."""
-        return round(value_bytes * self.values + 4 * self.fp32_values + 8 * self.int64_values)
+        return round(value_bytes * self.values + 4 * self.fp32_values + 8 * self.int64_values + self.bytes)
 
 
 class SplitRule(StrEnum):

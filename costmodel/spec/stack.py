@@ -39,6 +39,12 @@ class SoftwareStack(Document):
     """Whether one buffer holds whole gradients all the time; else they come with the backward pass."""
     pipeline_buffer_per_microbatch: bool
     """Whether a pipeline stage keeps a receive buffer for every micro-batch of the step."""
+    score_bytes_kept: float = Field(default=0.0, ge=0, le=MAX_BYTES_PER_LOGIT)
+    """Bytes kept for backward of every attention score, where these are written to memory; 0 for a fused kernel,
+    which writes none."""
+    attention_time_factor: float = Field(default=1.0, gt=0, le=MAX_TRAFFIC_FACTOR)
+    """Time of attention over that of a current fused kernel: one that skips no hidden pair takes about twice as
+    long."""
     logits_bytes_per_logit: dict[Precision, Annotated[float, Field(ge=0, le=MAX_BYTES_PER_LOGIT)]]
     """Bytes alive per logit at the start of backward beyond the saved fp32 log-probabilities, by precision name."""
     grad_reduce_overlap_frac: float = Field(ge=0, le=1)

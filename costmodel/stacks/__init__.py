@@ -7,6 +7,7 @@ from costmodel.spec import SoftwareStack
 from costmodel.stacks.eager_fsdp import EAGER_FSDP, KNOWN_EAGER_FSDP
 from costmodel.stacks.evidence import Basis, KnownStack
 from costmodel.stacks.generic import GENERIC, KNOWN_GENERIC
+from costmodel.stacks.llm_foundry import KNOWN_LLM_FOUNDRY, LLM_FOUNDRY
 from costmodel.stacks.megatron_core import KNOWN_MEGATRON_CORE, MEGATRON_CORE
 from costmodel.stacks.megatron_deepspeed import KNOWN_MEGATRON_DEEPSPEED, MEGATRON_DEEPSPEED
 from costmodel.stacks.megatron_lm import KNOWN_MEGATRON_LM, MEGATRON_LM
@@ -20,6 +21,7 @@ KNOWN_STACKS: tuple[KnownStack, ...] = (
     KNOWN_MEGATRON_CORE,
     KNOWN_TORCHTITAN,
     KNOWN_EAGER_FSDP,
+    KNOWN_LLM_FOUNDRY,
     KNOWN_MEGATRON_LM,
     KNOWN_MEGATRON_DEEPSPEED,
     KNOWN_XLA,
@@ -47,6 +49,7 @@ __all__ = [
     "EAGER_FSDP",
     "GENERIC",
     "KNOWN_STACKS",
+    "LLM_FOUNDRY",
     "MEGATRON_CORE",
     "MEGATRON_DEEPSPEED",
     "MEGATRON_LM",

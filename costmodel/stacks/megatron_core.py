@@ -42,6 +42,8 @@ KNOWN_MEGATRON_CORE = KnownStack(
         "gradients_preallocated": CODE,
         "pipeline_buffer_per_microbatch": CODE,
         "logits_bytes_per_logit": runs("simumax"),
+        "score_bytes_kept": CODE,
+        "attention_time_factor": CODE,
         "grad_reduce_overlap_frac": runs("dgxc", "mbridge", "nemo"),
         "param_gather_overlap_frac": runs("dgxc", "mbridge", "nemo"),
         "reduces_whole_gradients_each_microbatch": CODE,

@@ -1,5 +1,6 @@
 """Megatron-LM of 2021: fused kernels, but attention that writes its scores, and gradients reduced after backward.
 
+Of each score softmax's result, what dropout made of it and its mask are kept: 4.7 bytes, as published peaks show it.
 fp16 gradients are accumulated in two bytes and reduced by a plain data-parallel wrapper that overlaps nothing
 (arXiv 2104.04473).
 """
@@ -13,6 +14,7 @@ MEGATRON_LM = MEGATRON_CORE.model_copy(
     update={
         "name": "megatron-lm",
         "grad_bytes_per_param": 2,
+        "score_bytes_kept": 4.7,
         "grad_reduce_overlap_frac": 0.2,
         "param_gather_overlap_frac": 0.2,
         "launch_s_per_layer": 0.5e-3,
@@ -25,6 +27,7 @@ KNOWN_MEGATRON_LM = KnownStack(
         **KNOWN_MEGATRON_CORE.supported_by,
         "elementwise_traffic_factor": runs("sc21", "seqsel"),
         "grad_bytes_per_param": CODE,
+        "score_bytes_kept": runs("bs-tr11", "bs-v100"),
         "grad_reduce_overlap_frac": runs("sc21", "seqsel"),
         "param_gather_overlap_frac": runs("sc21"),
         "launch_s_per_layer": ASSUMED,

@@ -64,6 +64,8 @@ KNOWN_NATIVE_CUDA = KnownStack(
         "gradients_preallocated": CODE,
         "pipeline_buffer_per_microbatch": CODE,
         "logits_bytes_per_logit": CODE,
+        "score_bytes_kept": CODE,
+        "attention_time_factor": CODE,
         "grad_reduce_overlap_frac": runs("llmf", "xtuner"),
         "param_gather_overlap_frac": runs("llmf", "xtuner"),
         "reduces_whole_gradients_each_microbatch": CODE,

@@ -29,6 +29,8 @@ KNOWN_XLA = KnownStack(
         "grad_bytes_per_param": runs("alpa-intra"),
         "gradients_preallocated": ASSUMED,
         "logits_bytes_per_logit": ASSUMED,
+        "score_bytes_kept": CODE,
+        "attention_time_factor": CODE,
         "grad_reduce_overlap_frac": runs("alpa-intra", "alpa-weak"),
         "param_gather_overlap_frac": runs("dgxc"),
         "launch_s_per_layer": CODE,

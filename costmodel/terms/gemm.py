@@ -23,9 +23,7 @@ def price(view: LayerView) -> PassPrice:
     A repetition that stops early leaves out the last GEMM of a block where backward does not need its result.
     """
     workload, device = view.setting.workload, view.setting.cluster.device
-    rate = device.peak_in(workload.precision) * device.gemm_efficiency_frac
-    if device.source is not Source.MEASURED:
-        rate *= TRAINING_FRAC
+    rate = training_rate(view)
     forward_s = backward_s = last_s = 0.0
     for op in view.operations:
         if isinstance(op, Multiplication):
@@ -35,6 +33,13 @@ def price(view: LayerView) -> PassPrice:
             backward_s += op.num_gradients * last_s
     repeated_s = forward_s - last_s if stops_early(view) else None
     return PassPrice(TERM, forward_s, backward_s, Source.worst(Source.FITTED, device.source), repeated_s)
+
+
+def training_rate(view: LayerView) -> float:
+    """FLOP per second that large multiplications reach in training."""
+    device = view.setting.cluster.device
+    rate = device.peak_in(view.setting.workload.precision) * device.gemm_efficiency_frac
+    return rate if device.source is Source.MEASURED else rate * TRAINING_FRAC
 
 
 def stops_early(view: LayerView) -> bool:

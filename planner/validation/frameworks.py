@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from costmodel.spec import Precision, Recompute, SoftwareStack
-from costmodel.stacks import EAGER_FSDP, GENERIC, MEGATRON_CORE, MEGATRON_DEEPSPEED, MEGATRON_LM, TORCHTITAN, XLA
+from costmodel.stacks import (
+    EAGER_FSDP,
+    GENERIC,
+    LLM_FOUNDRY,
+    MEGATRON_CORE,
+    MEGATRON_DEEPSPEED,
+    MEGATRON_LM,
+    TORCHTITAN,
+    XLA,
+)
 from planner.validation.configuration import Configuration
 from planner.validation.precisions import precision_named
 
@@ -46,7 +55,8 @@ FRAMEWORKS: tuple[Framework, ...] = (
     Framework(r"megatron.*(core|te \d|v?0\.1\d)|mcore|transformer engine", MEGATRON_CORE, 0, _MEGATRON),
     Framework(r"megatron", MEGATRON_LM, 0, _MEGATRON),
     Framework(r"torchtitan", TORCHTITAN, 3, _FSDP, sp=True),
-    Framework(r"llm-foundry|composer|fsdp|mosaic|lightning", EAGER_FSDP, 3, _FSDP),
+    Framework(r"llm-foundry|composer|mosaic", LLM_FOUNDRY, 3, _FSDP),
+    Framework(r"fsdp|lightning", EAGER_FSDP, 3, _FSDP),
     Framework(r"galvatron", EAGER_FSDP, 3, _FSDP, is_nearest=True),
     Framework(r"deepspeed|xtuner|accelerate|hf |hugging|trl|axolotl", EAGER_FSDP, 0, _DEEPSPEED, is_nearest=True),
     Framework(r"colossal", EAGER_FSDP, 0, "Colossal-AI's booster shards nothing by default", is_nearest=True),

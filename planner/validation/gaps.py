@@ -12,9 +12,6 @@ from planner.validation.precisions import precision_named
 from planner.validation.recomputes import recompute_named
 from planner.validation.unsaid import Unsaid
 
-SCORES_IN_MEMORY = ("megatron-deepspeed", "megatron-lm")
-"""Stacks whose attention writes its scores to memory, reads them for mask, softmax and dropout, and keeps them."""
-
 _OTHER_LAYERS = re.compile(
     r"mamba|nemotron-?h\b|nemotron-?3(\.5)?-(nano|super|ultra|lightning)|jamba|qwen3-next|falcon-h1|granite-?4.*-h|zamba"
     r"|rwkv",
@@ -58,11 +55,6 @@ GAPS: tuple[Gap, ...] = (
         "recomputation of parts of a layer",
         ("recompute",),
         lambda run, _stack: run.recompute is not None and recompute_named(run.recompute) is None,
-    ),
-    Gap(
-        "attention that stores its scores",
-        ("framework",),
-        lambda _run, stack: stack.name in SCORES_IN_MEMORY,
     ),
     Gap(
         "ZeRO over a part of the data-parallel ranks",

@@ -240,7 +240,8 @@ class Attention(Kind):
         and the gated output, what norms of queries, keys and values keep, biases of the scores, of learned ones also
         the numbers of their rows, and of another stream a gathered copy where the stack keeps one.
 
-        A fused kernel keeps no scores. Dropout counts as none. Keys and values of an earlier layer are kept there.
+        A fused kernel keeps no scores; of another one the stack says what it keeps of each. Dropout counts as none.
+        Keys and values of an earlier layer are kept there.
         """
         tokens, source = shards.tokens(batch, seq_len), shards.tokens(batch, self.source_len or seq_len)
         key, value = (0, 0) if self.reuses_kv else (self.key_width, self.value_width)
@@ -255,7 +256,8 @@ class Attention(Kind):
         values = (tokens * width + source * kv + bias) / shards.tp
         if shards.tp > 1 and stack.gathered_input_saved and self.attends_elsewhere and not self.reuses_kv:
             values += source * (self.source_hidden or self.hidden)
-        kept = Saved(values=values, int64_values=buckets)
+        scores = shards.tokens(batch, seq_len) * (self.source_len or seq_len) * self.num_heads / shards.tp
+        kept = Saved(values=values, int64_values=buckets, bytes=stack.score_bytes_kept * scores)
         if self.qk_norm is not QkNorm.NONE:
             kept += self.qk_norm_kind.saved((tokens * self.query_width + source * key) / shards.tp, stack)
         if self.normalises_values:

@@ -132,7 +132,10 @@ class LatentAttention(Kind):
         latents = (self.q_lora_rank or 0) + self.kv_lora_rank
         heads = self.num_heads * (2 * self.qk_head_dim + self.qk_nope_head_dim + 2 * self.v_head_dim)
         whole = latents + self.qk_rope_head_dim
-        return Norm.RMS.saved(float(tokens * latents), stack) + Saved(values=tokens * (whole + heads / shards.tp))
+        scores = tokens * seq_len * self.num_heads / shards.tp
+        return Norm.RMS.saved(float(tokens * latents), stack) + Saved(
+            values=tokens * (whole + heads / shards.tp), bytes=stack.score_bytes_kept * scores
+        )
 
     def state_values(self, seq_len: int) -> int:
         """The latent and the rotary key of each token, and what the indexer compares with."""
