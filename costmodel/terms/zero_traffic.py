@@ -67,17 +67,14 @@ def _gather(view: LayerView) -> Timed:
 
 
 def _dp(view: LayerView, op: Collective, bytes_per_param: int) -> Timed:
-    """Over the replicas of the layer's parameters, and over those of its routed experts."""
+    """Over the replicas of the layer's parameters; routed experts in a collective of their own where theirs differ."""
     mesh, experts = view.mesh, view.num_expert_params
-    groups = (
-        (mesh.num_replicas, mesh.replica_stride, view.num_params - experts),
-        (mesh.num_expert_replicas, mesh.expert_replica_stride, experts),
-    )
-    total = Timed(0.0, Source.ANALYTIC)
-    for num_ranks, stride, num_params in groups:
-        if num_params:
-            total += collective_time(view.setting, op, num_ranks, stride, num_params * bytes_per_param)
-    return total
+    replicas = (mesh.num_replicas, mesh.replica_stride)
+    expert_replicas = (mesh.num_expert_replicas, mesh.expert_replica_stride)
+    if experts == 0 or expert_replicas == replicas:
+        return collective_time(view.setting, op, *replicas, view.num_params * bytes_per_param)
+    rest = collective_time(view.setting, op, *replicas, (view.num_params - experts) * bytes_per_param)
+    return rest + collective_time(view.setting, op, *expert_replicas, experts * bytes_per_param)
 
 
 def _exposed_s(traffic_s: float, compute_s: float, overlap_frac: float) -> float:

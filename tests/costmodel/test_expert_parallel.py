@@ -64,12 +64,18 @@ def test_ranks_that_share_columns_gather_the_copies():
 
 
 def test_gradients_of_experts_are_added_up_over_fewer_ranks():
-    # ep 2 of dp 4: two ranks hold the same experts, 2 apart; four the rest: 224 + 32 + 16 - ... parameters.
+    # ep 2 of dp 4: two ranks hold the same two experts, 2 apart; four the rest. 2 (n - 1) hops of 1 ms each.
     found = zero_traffic.per_step(view(SPARSE, ep=2, dp=4), 0.0).after_s
     dense, experts = SPARSE.num_params(Shards(ep=2)) - 2 * 384, 2 * 384
     over_4 = 2 * 3e-3 + 4 * dense * 2 * 3 / 4 / 1e6
     over_2 = 2 * 1e-3 + 4 * experts * 2 * 1 / 2 / 1e6
     assert found == pytest.approx(over_4 + over_2)
+
+
+def test_experts_on_every_rank_travel_with_the_rest():
+    # One all-reduce of everything over 4 ranks, not a second one for the experts.
+    found = zero_traffic.per_step(view(SPARSE, dp=4), 0.0).after_s
+    assert found == pytest.approx(2 * 3e-3 + 4 * SPARSE.num_params() * 2 * 3 / 4 / 1e6)
 
 
 def test_the_optimizer_shares_out_experts_over_their_own_replicas():
