@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from costmodel.spec import Precision, SoftwareStack
 from planner.validation.configuration import Configuration
 from planner.validation.precisions import precision_named
-from planner.validation.recomputes import recompute_named
+from planner.validation.recomputes import recompute_named, repeats_scores_alone
 from planner.validation.unsaid import Unsaid
 
 _OTHER_LAYERS = re.compile(
@@ -55,6 +55,11 @@ GAPS: tuple[Gap, ...] = (
         "recomputation of parts of a layer",
         ("recompute",),
         lambda run, _stack: run.recompute is not None and recompute_named(run.recompute) is None,
+    ),
+    Gap(
+        "recomputation of scores in a stack that keeps them",
+        ("recompute",),
+        lambda run, stack: stack.score_bytes_kept > 0 and repeats_scores_alone(run.recompute or ""),
     ),
     Gap(
         "ZeRO over a part of the data-parallel ranks",
