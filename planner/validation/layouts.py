@@ -10,6 +10,7 @@ from costmodel.spec import ModelSpec, Plan, Recompute
 from planner.validation.configuration import Configuration
 from planner.validation.frameworks import Framework
 from planner.validation.recomputes import recompute_named
+from planner.validation.schedules import schedule_of
 from planner.validation.unsaid import Unsaid, faulty
 
 
@@ -19,6 +20,9 @@ def plan_of(run: Configuration, model: ModelSpec, framework: Framework) -> tuple
     if isinstance(degrees, Unsaid):
         return degrees
     tp, cp, pp, dp = degrees
+    schedule = schedule_of(run)
+    if isinstance(schedule, Unsaid):
+        return schedule
     notes = []
     zero, recompute, sp = run.zero, run.recompute, run.sp
     mode = framework.recompute if recompute is None else recompute_named(recompute)
@@ -55,7 +59,7 @@ def plan_of(run: Configuration, model: ModelSpec, framework: Framework) -> tuple
                 "dp": dp,
                 "zero": zero,
                 "micro_batch": run.micro_batch,
-                "schedule": "1f1b" if (run.vpp or 1) == 1 else "interleaved",
+                "schedule": schedule,
                 "cut": balanced_cut(run.layers, num_stages),
                 "recompute_layers": (Recompute.NONE, *[mode] * (len(model.layers) - 2), Recompute.NONE),
             }
