@@ -25,6 +25,11 @@ Batch = Annotated[int, Field(ge=1, le=100_000_000)]
 
 Text = Annotated[str, Field(max_length=500)]
 
+WITH_DEFAULTS = ("precision", "sp", "zero", "zero_group", "schedule", "recompute")
+"""Cells for which something is taken, with a note, where a source is silent."""
+UNKNOWN_WORDS = ("unknown", "not stated", "unspecified", "auto", "default", "?", "-", "n/a", "na")
+"""What sources write into such a cell where they do not say."""
+
 
 class Configuration(Spec):
     """One run as its source describes it; None where the source is silent."""
@@ -79,6 +84,9 @@ class Configuration(Spec):
     def from_cells(cls, cells: Mapping[str, str]) -> Self | Unsaid:
         """The configuration in a row's `cells`, blank where nothing is said; or the first cell that is at fault."""
         data = {name: cells[name].strip() or None for name in cls.model_fields if name in cells}
+        for name in WITH_DEFAULTS:
+            if (data.get(name) or "").lower() in UNKNOWN_WORDS:
+                data[name] = None
         missing = next((name for name in REQUIRED if data.get(name) is None), None)
         if missing is not None:
             return faulty(f"{missing} is missing")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.validation.configuration import Configuration
+from planner.validation.configuration import UNKNOWN_WORDS, WITH_DEFAULTS, Configuration
+from planner.validation.express import Job, express
 from planner.validation.unsaid import FAULTY, Unsaid
-from tests.validation.sample_runs import FORBIDDEN, SMALL
+from tests.validation.sample_runs import FORBIDDEN, SMALL, configuration
 
 
 def test_a_configuration_has_no_field_that_no_prediction_may_depend_on() -> None:
@@ -47,3 +48,15 @@ def test_a_cell_at_fault_is_named_with_its_value(cells: dict[str, str], sentence
 def test_other_columns_are_not_looked_at() -> None:
     cells = {**SMALL, **dict.fromkeys(FORBIDDEN, "anything")}
     assert Configuration.from_cells(cells) == Configuration.from_cells(SMALL)
+
+
+@pytest.mark.parametrize("word", ["unknown", "Unknown", "auto", "?", "n/a", "N/A"])
+@pytest.mark.parametrize("name", WITH_DEFAULTS)
+def test_a_cell_that_says_unknown_is_a_blank_one_with_its_note(name: str, word: str) -> None:
+    assert word.lower() in UNKNOWN_WORDS
+    found, blank = configuration(**{name: word}), configuration(**{name: ""})
+    assert found == blank
+    job = express(found)
+    assert isinstance(job, Job)
+    noted = {"precision", "sp", "zero", "recompute"}
+    assert [note for note in job.notes if note.startswith(f"{name} not stated, taken as ")] or name not in noted
