@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from costmodel.spec import ModelSpec, Plan, Recompute
 from planner.validation.configuration import Configuration
-from planner.validation.frameworks import Framework
+from planner.validation.frameworks import Default, Framework
 from planner.validation.recomputes import recompute_named
 from planner.validation.schedules import schedule_of
 from planner.validation.unsaid import Unsaid, faulty
@@ -24,18 +24,18 @@ def plan_of(run: Configuration, model: ModelSpec, framework: Framework) -> tuple
     if isinstance(schedule, Unsaid):
         return schedule
     notes = []
-    zero, recompute, sp = run.zero, run.recompute, run.sp
-    mode = framework.recompute if recompute is None else recompute_named(recompute)
+    zero, sp = run.zero, run.sp
+    mode = framework.recompute if run.recompute is None else recompute_named(run.recompute)
     if zero is None:
         zero = framework.zero if dp * cp > 1 else 0
         if dp * cp > 1:
-            notes.append(f"zero not stated, taken as {zero}: {framework.zero_from}")
-    if recompute is None:
-        notes.append(f"recompute not stated, taken as {mode}, the framework's default")
+            notes.append(Default(str(zero), framework.zero_from).note("zero"))
+    if run.recompute is None:
+        notes.append(Default(str(mode), framework.recompute_from).note("recompute"))
     if sp is None:
         sp = framework.sp
         if tp > 1:
-            notes.append(f"sp not stated, taken as {'on' if sp else 'off'}, the framework's default")
+            notes.append(Default("on" if sp else "off", framework.sp_from).note("sp"))
     num_stages = pp * (run.vpp or 1)
     if num_stages > run.layers + 2:
         return faulty(f"pp x vpp is {num_stages}, above the {run.layers} layers with embedding and head")
@@ -43,6 +43,10 @@ def plan_of(run: Configuration, model: ModelSpec, framework: Framework) -> tuple
     if run.experts is not None and ep > run.experts and ep % run.experts == 0:
         notes.append(f"ep {ep} holds copies of the {run.experts} experts, priced as ep {run.experts}")
         ep = run.experts
+    etp = None
+    if run.experts is not None and tp > 1:
+        etp, default = framework.etp(tp, ep, tp * cp * dp)
+        notes.append(default.note("etp"))
     try:
         plan = Plan.model_validate(
             {
@@ -51,9 +55,7 @@ def plan_of(run: Configuration, model: ModelSpec, framework: Framework) -> tuple
                 "sp": sp,
                 "cp": cp,
                 "ep": ep if run.experts is not None else 1,
-                # More ranks share the experts than hold other slices of the batch: each expert is whole (Megatron's
-                # recipes).
-                "etp": 1 if run.experts is not None and tp > 1 and ep > dp * cp else None,
+                "etp": etp,
                 "pp": pp,
                 "vpp": run.vpp or 1,
                 "dp": dp,

@@ -68,7 +68,11 @@ def test_latent_attention_takes_the_ranks_that_no_column_states() -> None:
         ("Megatron-LM v1.1.5 + DeepSpeed ZeRO-3", "fp16", "megatron-deepspeed"),
         ("llm-foundry (Composer + PyTorch FSDP)", "bf16", "llm-foundry"),
         ("HF Trainer + DeepSpeed", "bf16", "eager-fsdp"),
-        ("HF Trainer + DeepSpeed", "fp16", "megatron-deepspeed"),
+        ("HF Trainer + DeepSpeed", "fp16", "eager-fsdp"),
+        ("Galvatron (FSDP)", "bf16", "eager-fsdp"),
+        ("flash-attn training (PyTorch Lightning)", "bf16", "eager-fsdp"),
+        ("Colossal-AI", "fp16", "eager-fsdp"),
+        ("Primus (Megatron-LM backend)", "bf16", "megatron-core"),
         ("MaxText (JAX)", "bf16", "xla"),
         ("torchtitan main", "bf16", "torchtitan"),
         ("Something Else 3.0", "bf16", "generic"),
@@ -89,10 +93,66 @@ def test_what_a_source_leaves_open_is_what_its_framework_does() -> None:
     assert job.notes == (
         "precision not stated, taken as bf16",
         "zero not stated, taken as 1: NVIDIA's recipes use the distributed optimizer",
-        "recompute not stated, taken as none, the framework's default",
-        "sp not stated, taken as on, the framework's default",
+        "recompute not stated, taken as none: Megatron-Core's recompute_granularity is None by default",
+        "sp taken as on, since the source does not say",
     )
     assert "priced as generic, the nearest stack" in job_of(framework="Unheard Of").notes
+
+
+@pytest.mark.parametrize(
+    ("framework", "zero", "basis"),
+    [
+        ("MaxText (JAX)", 3, ": MaxText's ici_fsdp_parallelism is -1, all devices, by default"),
+        ("Alpa (JAX/XLA)", 0, None),
+        ("Megatron-DeepSpeed", 0, ": DeepSpeed's zero_optimization.stage is 0 by default"),
+        ("DeepSpeed 0.19.2 + HF", 0, ": DeepSpeed's zero_optimization.stage is 0 by default"),
+        ("HF Trainer", 0, ": Hugging Face's Trainer and Accelerate shard nothing unless told"),
+        ("XTuner", 0, None),
+        ("Galvatron (FLEX)", 3, None),
+        ("Megatron-LLaMA", 0, None),
+        ("PyTorch Lightning", 0, ": PyTorch Lightning's strategy is DDP unless told"),
+        ("Something Else 3.0", 0, None),
+    ],
+)
+def test_defaults_say_of_a_framework_what_is_true_of_it(framework: str, zero: int, basis: str | None) -> None:
+    job = job_of(framework=framework, zero="")
+    assert job.plan.zero == zero
+    known = f"zero not stated, taken as {zero}{basis}"
+    assert (known if basis else f"zero taken as {zero}, since the source does not say") in job.notes
+
+
+def test_maxtext_recomputes_whole_layers_unless_told() -> None:
+    assert job_of(framework="MaxText (JAX)", recompute="").plan.recompute == "full"
+    assert job_of(framework="MaxText (JAX)", recompute="none").plan.recompute == "none"
+
+
+def test_a_framework_without_megatron_in_its_name_has_not_its_kernels() -> None:
+    """The stack of fp16 DeepSpeed is the nearest one, and the note says so."""
+    job = job_of(framework="HF Trainer + DeepSpeed", precision="fp16")
+    assert job.notes == ("priced as eager-fsdp, the nearest stack",)
+
+
+@pytest.mark.parametrize(
+    ("framework", "ep", "etp", "note"),
+    [
+        (
+            "Megatron-Core 0.8",
+            "2",
+            2,
+            "etp not stated, taken as 2: Megatron-Core's expert_tensor_parallel_size is that",
+        ),
+        ("Colossal-AI", "2", 2, "etp taken as 2, since the source does not say"),
+        # A stage has tp 2 x dp 2 ranks: too few for ep 4 x etp 2.
+        ("Megatron-Core 0.8", "4", 1, "etp not stated, taken as 1: ep 4 times tp 2 is above the 4 ranks of a stage"),
+    ],
+)
+def test_how_experts_are_split_is_said(framework: str, ep: str, etp: int, note: str) -> None:
+    experts = {"experts": "16", "top_k": "2", "moe_ffn_hidden": "512"}
+    job = job_of(framework=framework, ep=ep, **experts)
+    assert job.plan.etp == etp
+    assert [said for said in job.notes if said.startswith(note)]
+    whole = job_of(framework=framework, ep=ep, tp="1", dp="4", **experts)
+    assert not [said for said in whole.notes if said.startswith("etp")]
 
 
 @pytest.mark.parametrize(
