@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from costmodel.spec import Precision, SoftwareStack
+from costmodel.spec import SoftwareStack
 from planner.validation.configuration import Configuration
-from planner.validation.precisions import precision_named
+from planner.validation.precisions import Narrow, precision_named
 from planner.validation.recomputes import recompute_named, repeats_scores_alone
 from planner.validation.unsaid import Unsaid
 
@@ -44,7 +44,12 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "arithmetic in 8 or 4 bits",
         ("precision",),
-        lambda run, _stack: not isinstance(precision_named(run.precision), Precision),
+        lambda run, _stack: isinstance(precision_named(run.precision), Narrow),
+    ),
+    Gap(
+        "a number format that is not known",
+        ("precision",),
+        lambda run, _stack: precision_named(run.precision) is None,
     ),
     Gap(
         "a schedule that splits the backward pass",

@@ -21,6 +21,7 @@ def test_a_dense_model() -> None:
     assert active_params(configuration()) == params
     flop = (6 * params + 6 * 8 * 2048 * 1024) * 8 * 2048
     assert baseline_s(configuration()) == pytest.approx(flop / (0.41 * 8 * 989e12))
+    assert baseline_s(configuration(precision="int7")) is None
     assert baseline_s(configuration(precision="fp8")) == pytest.approx(flop / (0.35 * 8 * 2 * 989e12))
 
 

@@ -262,6 +262,8 @@ def test_blocks_are_shared_out_evenly(num_blocks: int, num_stages: int, cut: tup
         ("mxfp8", Narrow.FP8),
         ("nvfp4", Narrow.FP4),
         ("posit16", None),
+        ("tf32", None),
+        ("int7", None),
     ],
 )
 def test_precisions_go_by_keyword(text: str, precision: Precision | Narrow | None) -> None:
@@ -271,6 +273,7 @@ def test_precisions_go_by_keyword(text: str, precision: Precision | Narrow | Non
 GAP_CELLS = {
     "layers that the columns do not describe": {"model": "NemotronH-56B"},
     "arithmetic in 8 or 4 bits": {"precision": "mxfp8"},
+    "a number format that is not known": {"precision": "tf32"},
     "a schedule that splits the backward pass": {"schedule": "ZBV"},
     "recomputation of parts of a layer": {"recompute": "selective (moe_act)"},
     "recomputation of scores in a stack that keeps them": {

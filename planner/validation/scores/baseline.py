@@ -12,19 +12,22 @@ from planner.validation.unsaid import Unsaid
 EFFICIENCY_16_BIT = 0.41
 EFFICIENCY_NARROW = 0.35
 """Below 16 bits."""
-PEAK_RATIO: dict[Precision | Narrow | None, int] = {Narrow.FP8: 2, Narrow.FP4: 4}
+PEAK_RATIO: dict[Precision | Narrow, int] = {Narrow.FP8: 2, Narrow.FP4: 4}
 """Dense peak over that of 16 bits."""
 
 
 def baseline_s(run: Configuration) -> float | None:
     """Step time at constant efficiency: 6 FLOP per active parameter and token, and attention with its causal half.
 
-    None for a GPU that no preset describes. Latent attention counts as one of full heads.
+    None for a GPU that no preset describes, and for a number format that is not known. Latent attention counts as one
+    of full heads.
     """
     preset = preset_of(run.gpu)
     if isinstance(preset, Unsaid):
         return None
     precision = precision_named(run.precision)
+    if precision is None:
+        return None
     peak = device_data(preset)["peak_flop_per_s"]["fp16"] * PEAK_RATIO.get(precision, 1)
     efficiency = EFFICIENCY_NARROW if isinstance(precision, Narrow) else EFFICIENCY_16_BIT
     head_dim = run.head_dim or run.hidden // run.heads

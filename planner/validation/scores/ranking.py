@@ -7,8 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from costmodel.spec import Precision
-from planner.validation.precisions import precision_named
+from planner.validation.precisions import Narrow, precision_named
 from planner.validation.scores.scored import Scored
 from planner.validation.scores.sources import NOT_SCORED
 from planner.validation.unsaid import Unsaid
@@ -50,7 +49,7 @@ def jobs(rows: Iterable[Scored]) -> dict[str, list[list[Layout]]]:
         run = row.configuration
         if isinstance(run, Unsaid):
             continue
-        is_narrow = not isinstance(precision_named(run.precision), Precision)
+        is_narrow = isinstance(precision_named(run.precision), Narrow)
         job = (row.source, run.framework, run.release, run.model, run.layers, run.gpu, run.n_gpus, run.global_batch)
         layout = tuple(getattr(run, name) for name in LAYOUT)
         groups.setdefault((*job, run.seq_len, is_narrow), {}).setdefault(layout, []).append(row)
