@@ -40,6 +40,8 @@ def plan_of(run: Configuration, model: ModelSpec, framework: Framework) -> tuple
     if num_stages > run.layers + 2:
         return faulty(f"pp x vpp is {num_stages}, above the {run.layers} layers with embedding and head")
     ep = run.ep or 1
+    if run.experts is None and ep > 1:
+        return faulty(f"ep is {ep}, but experts is missing")
     if run.experts is not None and ep > run.experts and ep % run.experts == 0:
         notes.append(f"ep {ep} holds copies of the {run.experts} experts, priced as ep {run.experts}")
         ep = run.experts
@@ -54,7 +56,7 @@ def plan_of(run: Configuration, model: ModelSpec, framework: Framework) -> tuple
                 "tp": tp,
                 "sp": sp,
                 "cp": cp,
-                "ep": ep if run.experts is not None else 1,
+                "ep": ep,
                 "etp": etp,
                 "pp": pp,
                 "vpp": run.vpp or 1,
