@@ -100,11 +100,21 @@ def _joins_racks(preset: str) -> bool:
 
 
 def _of_other_machines(preset: str, size: int, num_gpus: int) -> ClusterSpec:
-    """The preset in machines of `size` GPUs: the same links, but not the times measured in its usual machine."""
+    """The preset in machines of `size` GPUs: the same links, but not the times measured in its usual machine.
+
+    The tier that reaches the edge of the machine grows or shrinks with it; those inside stay where their units make up
+    the machine.
+    """
     usual = _preset(preset, 4 * usual_size(preset))
-    node = usual.tiers[0].model_copy(update={"num_devices": size})
-    network = usual.tiers[-1].model_copy(update={"num_devices": num_gpus})
-    return ClusterSpec.uniform(usual.name, usual.device, num_gpus, (node, network) if num_gpus > size else (node,))
+    inside = [tier for tier in usual.tiers if tier.num_devices <= usual_size(preset)]
+    between, network = usual.tiers[len(inside) : -1], usual.tiers[-1]
+    edge = next((tier for tier in inside if tier.num_devices >= size), inside[-1])
+    tiers = [tier for tier in inside if tier.num_devices < min(size, edge.num_devices) and not size % tier.num_devices]
+    tiers.append(edge.model_copy(update={"num_devices": size}))
+    if num_gpus > size:
+        tiers += [tier for tier in between if size < tier.num_devices < num_gpus and not tier.num_devices % size]
+        tiers.append(network.model_copy(update={"num_devices": num_gpus}))
+    return ClusterSpec.uniform(usual.name, usual.device, num_gpus, tuple(tiers))
 
 
 def network_rate_bytes_per_s(run: Configuration) -> float | None:

@@ -161,6 +161,7 @@ def test_how_experts_are_split_is_said(framework: str, ep: str, etp: int, note: 
         ({"dp": "4"}, "tp 2 x pp 2 x dp 4 x cp 1 is 16, but n_gpus is 8"),
         ({"tp": "3", "dp": ""}, "tp 3 x pp 2 x cp 1 is 6, but n_gpus is 8"),
         ({"tp": "", "dp": ""}, "tp and dp are missing"),
+        ({"ep": "2"}, "ep is 2, but experts is missing"),
         ({"gpu": "Z999"}, "gpu is 'Z999', which no preset is called"),
         ({"gpu": "A800/H800-80GB (ambiguous)"}, "gpu is 'A800/H800-80GB (ambiguous)', which may be one or another"),
     ],
@@ -231,6 +232,26 @@ def test_machines_of_another_size() -> None:
     job = job_of(gpus_per_node="4")
     assert job.cluster.node_sizes == (4, 4)
     assert [tier.num_devices for tier in job.cluster.tiers] == [4, 8]
+
+
+@pytest.mark.parametrize(
+    ("gpus_per_node", "sizes"),
+    [
+        ("2", [2, 32]),  # a pair by NVLink alone
+        ("4", [2, 4, 32]),  # two pairs, joined by PCIe
+        ("8", [2, 8, 32]),  # as the preset has it
+        ("16", [2, 16, 32]),
+    ],
+)
+def test_machines_of_another_size_keep_the_tiers_inside(gpus_per_node: str, sizes: list[int]) -> None:
+    """The preset of H100 NVL has pairs by NVLink in machines of eight."""
+    job = job_of(gpu="H100-NVL", gpus_per_node=gpus_per_node, n_gpus="32", dp="8")
+    assert [tier.num_devices for tier in job.cluster.tiers] == sizes
+
+
+def test_pairs_that_do_not_make_up_a_machine_are_left_out() -> None:
+    job = job_of(gpu="H100-NVL", gpus_per_node="3", n_gpus="12", tp="1", dp="6", global_batch="12")
+    assert [tier.num_devices for tier in job.cluster.tiers] == [3, 12]
 
 
 def test_racks_stay_whole() -> None:
