@@ -20,7 +20,8 @@ CELLS = (
     *("", "0", "1", "2", "3", "7", "8", "64", "1000", "99999", "1000000", "-1", "nan", "inf", "1e5", "0.5", "9" * 40),
     *("all", "mla", "max", "last", "none", "full", "selective", "allocated", "true", "x", "ü", '"'),
     *("fp8", "fp16", "bf16", "fp32", "A100", "cpu", "GB200", "MI300X-192GB", "T4", "rtx-4090"),
-    *("4x100 Gb/s per node", "0 Gb/s"),
+    *("4x100 Gb/s per node", "0 Gb/s", "unknown", "?", "gpipe", "interleaved", "spiral", "tf32"),
+    *("HF Trainer + DeepSpeed", "Galvatron", "V100-32GB", "H100-NVL"),
 )
 
 
