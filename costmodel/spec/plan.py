@@ -6,7 +6,7 @@ import itertools
 import math
 from enum import StrEnum
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -40,6 +40,8 @@ class Plan(Document):
     """
 
     SCHEMA: ClassVar[str] = "plan/1"
+    UNNAMED_DEFAULTS: ClassVar[frozenset[str]] = frozenset({"sp", "etp"})
+    """Fields that tell plans apart only where they differ from their default: files were written without them."""
 
     framework: str = Field(min_length=1)
     tp: int = Field(default=1, ge=1)
@@ -103,6 +105,13 @@ class Plan(Document):
         return math.prod(getattr(self, inner) for inner in AXES[: AXES.index(axis)])
 
     @property
+    def identity(self) -> dict[str, Any]:
+        """The JSON that tells plans apart, the same for plans of files that lack `UNNAMED_DEFAULTS`."""
+        fields = type(self).model_fields
+        plain = {name for name in self.UNNAMED_DEFAULTS if getattr(self, name) == fields[name].default}
+        return self.model_dump(mode="json", exclude=plain)
+
+    @property
     def plan_id(self) -> str:
-        """Hash of the canonical JSON: equal plans have equal ids."""
-        return fingerprint(self.model_dump(mode="json"))
+        """Hash of the canonical JSON of `identity`: equal plans have equal ids."""
+        return fingerprint(self.identity)

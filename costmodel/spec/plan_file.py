@@ -136,8 +136,8 @@ class PlanFile(Document):
 
         A measurement belongs to every plan file with its `question_id`, whenever and from whatever files that was made.
         """
-        parts = {"hf_config", "model", "workload", "cluster", "plan", "prediction"}
-        return fingerprint(self.model_dump(mode="json", include=parts))
+        parts = {"hf_config", "model", "workload", "cluster", "prediction"}
+        return fingerprint({**self.model_dump(mode="json", include=parts), "plan": self.plan.identity})
 
 
 def _check_pair(plan: Plan, prediction: Prediction) -> None:
