@@ -36,7 +36,8 @@ class SoftwareStack(Document):
     gathered_input_saved: bool
     """Whether tensor parallelism keeps the gathered input of each half block instead of gathering it again."""
     gradients_preallocated: bool
-    """Whether one buffer holds whole gradients all the time; else they come with the backward pass."""
+    """Whether one buffer holds gradients all the time, whole ones below ZeRO-2; else they come with the backward
+    pass."""
     pipeline_buffer_per_microbatch: bool
     """Whether a pipeline stage keeps a receive buffer for every micro-batch of the step."""
     score_bytes_kept: float = Field(default=0.0, ge=0, le=MAX_BYTES_PER_LOGIT)

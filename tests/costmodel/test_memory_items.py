@@ -128,6 +128,22 @@ def test_gradients_in_one_buffer_stay():
     assert moments(gradients.item(view)) == (3040,) * 4
 
 
+@pytest.mark.parametrize("zero", [2, 3])
+@pytest.mark.parametrize("num_microbatches", [1, 8])
+def test_a_buffer_of_shards_stays_and_the_layer_that_runs_comes_on_top(zero, num_microbatches):
+    # A quarter of 4 x 760 bytes, and 2 x 592 bytes of the largest layer as its backward pass runs.
+    changes = {"gradients_preallocated": True}
+    view = stage(dp=4, zero=zero, num_microbatches=num_microbatches, stack_changes=changes)
+    assert moments(gradients.item(view)) == (760 + 1184, 760, 760, 760)
+    # It is reduced from a copy in four bytes: 4 x 592.
+    assert moments(communication_buffers.item(view)) == (2368, 2368, 0, 0)
+
+
+def test_one_replica_keeps_whole_gradients_whatever_the_stage():
+    view = stage(zero=2, stack_changes={"gradients_preallocated": True})
+    assert moments(gradients.item(view)) == (3040,) * 4
+
+
 @pytest.mark.parametrize(
     ("zero", "stored", "precision", "bytes_per_param"),
     [
@@ -192,8 +208,9 @@ def test_logits():
 )
 def test_communication_buffers(dp, zero, expected):
     assert moments(communication_buffers.item(stage(dp=dp, zero=zero))) == expected
-    in_place = stage(dp=dp, zero=zero, stack_changes={"gradients_preallocated": True})
-    assert moments(communication_buffers.item(in_place)) == (0, 0, 0, 0)
+    in_one_buffer = stage(dp=dp, zero=zero, stack_changes={"gradients_preallocated": True})
+    in_place = dp == 1 or zero < 2
+    assert moments(communication_buffers.item(in_one_buffer)) == ((0, 0, 0, 0) if in_place else expected)
 
 
 @pytest.mark.parametrize(
