@@ -143,24 +143,39 @@ def context_splittable(model: ModelSpec, workload: Workload, plan: Plan) -> Infe
 
 
 def experts_splittable(model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
-    """Expert parallelism shares out routed experts evenly, inside the ranks of a stage."""
+    """Expert parallelism shares out routed experts evenly, inside the ranks of a stage, each with tokens of its own."""
     experts = {block.feed_forward for block in model.blocks if isinstance(block, Block)}
     routed = [part for part in experts if isinstance(part, Moe)]
     expert_tp = plan.tp if plan.etp is None else plan.etp
     if plan.ep == 1 and expert_tp == plan.tp:
         return None
+    if plan.tp > 1 and not plan.sp:
+        return Infeasible(
+            rule="experts_need_slices",
+            sentence=f"ep = {plan.ep} and etp = {expert_tp} exchange tokens of which each rank has its own, but "
+            f"sp = false leaves all of them to each of tp = {plan.tp} ranks; use sp = true, or ep = 1 and etp = tp",
+            needed=plan.tp,
+            limit=1,
+        )
     ranks = plan.tp * plan.cp * plan.dp
+    needed: int | None = plan.ep
+    limit: int | None
     if not routed:
         said = f"ep = {plan.ep} and etp = {expert_tp} share out routed experts, of which {model.name} has none"
+        needed = limit = None
     elif ranks % (plan.ep * expert_tp):
         said = f"ep x etp = {plan.ep} x {expert_tp} does not divide tp x cp x dp = {ranks}"
+        needed, limit = plan.ep * expert_tp, ranks
     elif uneven := next((part for part in routed if part.num_experts % plan.ep), None):
         said = f"ep = {plan.ep} does not divide num_experts = {uneven.num_experts}"
+        limit = uneven.num_experts
     elif narrow := next((part for part in routed if part.ffn_hidden % expert_tp), None):
         said = f"etp = {expert_tp} does not divide moe_intermediate_size = {narrow.ffn_hidden}"
+        needed, limit = expert_tp, narrow.ffn_hidden
     else:
         return None
-    return Infeasible(rule="experts_divide", sentence=f"{said}; give degrees that divide", needed=plan.ep, limit=ranks)
+    remedy = "give degrees that divide" if routed else "use ep = 1 and etp = tp"
+    return Infeasible(rule="experts_divide", sentence=f"{said}; {remedy}", needed=needed, limit=limit)
 
 
 def chunks_in_turns(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:

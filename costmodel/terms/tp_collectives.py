@@ -57,14 +57,14 @@ def price(view: LayerView) -> PassPrice:
 
 
 def _with_whole_sequences(view: LayerView) -> PassPrice:
-    """Every rank has the whole hidden state."""
+    """Every rank has the whole hidden state, and experts are on the ranks of the rest."""
     reduce = _over_ranks(view, Collective.ALL_REDUCE, view.activation_bytes)
     within = _within(view, Collective.ALL_GATHER)
     forward_s = backward_s = 0.0
     sources = [reduce.source, within.source]
     match view.layer:
         case Block():
-            forward_s = backward_s = _num_gathered_halves(view, view.layer) * reduce.time_s + within.time_s
+            forward_s = backward_s = view.layer.num_half_blocks * reduce.time_s + within.time_s
         case Embedding():
             forward_s = reduce.time_s
         case Head():

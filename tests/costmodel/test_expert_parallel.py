@@ -92,25 +92,42 @@ def test_the_optimizer_shares_out_experts_over_their_own_replicas():
 
 
 @pytest.mark.parametrize(
-    ("degrees", "said"),
+    ("degrees", "said", "numbers"),
     [
-        ({"ep": 3, "dp": 3}, "ep = 3 does not divide num_experts = 4"),
-        ({"ep": 4, "dp": 2}, "ep x etp = 4 x 1 does not divide tp x cp x dp = 2"),
-        ({"etp": 3, "dp": 3}, "etp = 3 does not divide moe_intermediate_size = 16"),
+        ({"ep": 3, "dp": 3}, "ep = 3 does not divide num_experts = 4", (3, 4)),
+        ({"ep": 2, "etp": 2, "dp": 2}, "ep x etp = 2 x 2 does not divide tp x cp x dp = 2", (4, 2)),
+        ({"etp": 3, "dp": 3}, "etp = 3 does not divide moe_intermediate_size = 16", (3, 16)),
     ],
 )
-def test_degrees_that_do_not_divide_are_refused(degrees, said):
+def test_degrees_that_do_not_divide_are_refused(degrees, said, numbers):
     plan = Plan(framework="plain", cut=(4,), recompute_layers=(Recompute.NONE,) * 4, **degrees)
     refused = feasibility.experts_splittable(model(block=SPARSE), workload(), plan)
     assert refused is not None
     assert said in refused.sentence
+    assert (refused.needed, refused.limit) == numbers
+
+
+@pytest.mark.parametrize("degrees", [{"ep": 2}, {"etp": 1}])
+def test_experts_of_their_own_ranks_need_tokens_of_their_own(degrees):
+    layout = {"framework": "plain", "tp": 2, "dp": 2, "cut": (4,), "recompute_layers": (Recompute.NONE,) * 4}
+    whole, sliced = (Plan(sp=sp, **layout, **degrees) for sp in (False, True))
+    refused = feasibility.experts_splittable(model(block=SPARSE), workload(), whole)
+    assert refused is not None
+    assert refused.rule == "experts_need_slices"
+    assert (refused.needed, refused.limit) == (2, 1)
+    assert refused.sentence.endswith("use sp = true, or ep = 1 and etp = tp")
+    assert feasibility.experts_splittable(model(block=SPARSE), workload(), sliced) is None
+    # With the columns of every expert on the ranks of tp nothing is exchanged.
+    together = Plan(sp=False, **layout)
+    assert feasibility.experts_splittable(model(block=SPARSE), workload(), together) is None
 
 
 def test_a_dense_model_has_no_experts_to_share_out():
     plan = Plan(framework="plain", cut=(4,), recompute_layers=(Recompute.NONE,) * 4, ep=2, dp=2)
     refused = feasibility.experts_splittable(model(), workload(), plan)
     assert refused is not None
-    assert "of which tiny has none" in refused.sentence
+    assert refused.sentence.endswith("of which tiny has none; use ep = 1 and etp = tp")
+    assert (refused.needed, refused.limit) == (None, None)
 
 
 def test_what_experts_keep_falls_with_their_slices():
