@@ -6,13 +6,11 @@ from costmodel import divisibility
 from costmodel.schedules import SCHEDULES
 from costmodel.setting import Setting
 from costmodel.spec import (
-    Attention,
     Block,
     Embedding,
     FinalNorm,
     Head,
     Infeasible,
-    LatentAttention,
     Layer,
     Mlp,
     ModelSpec,
@@ -196,10 +194,7 @@ def chunks_in_turns(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeas
 def _attends_to_itself(layer: Layer) -> bool:
     if isinstance(layer, Block):
         mixers = [part for part in layer.parts if not isinstance(part, Mlp | Moe)]
-        return all(
-            isinstance(mixer, LatentAttention) or (isinstance(mixer, Attention) and not mixer.attends_elsewhere)
-            for mixer in mixers
-        )
+        return all(mixer.ring_width is not None for mixer in mixers)
     return isinstance(layer, Embedding | FinalNorm | Head)
 
 

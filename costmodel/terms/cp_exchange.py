@@ -17,12 +17,12 @@ EXPOSED_BACKWARD_FRAC = 0.6
 def price(view: LayerView) -> PassPrice:
     """Each rank passes on, once to every other rank, the keys and values of its tokens; backward their gradients too.
 
-    What a mixer hands on is what a cache would hold of its tokens.
+    Tensor-parallel ranks have a share of the heads each.
     """
     mesh = view.mesh
     if mesh.cp == 1 or not isinstance(view.layer, Block):
         return PassPrice(TERM, 0.0, 0.0, Source.ANALYTIC)
-    values = mesh.micro_batch * view.layer.state_values(view.seq_len // mesh.cp) / mesh.tp
+    values = view.tokens * sum(part.ring_width or 0 for part in view.layer.parts) / mesh.tp
     size_bytes = values * view.setting.workload.precision.bytes
     hop = collective_time(view.setting, Collective.SEND_RECV, mesh.cp, mesh.tp, size_bytes)
     ring_s = (mesh.cp - 1) * hop.time_s

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from costmodel import feasibility
 from costmodel.memory import gradients, optimizer_state
 from costmodel.predict import predict
-from costmodel.spec import Attention, Block, Infeasible, Plan, Recompute, Schedule
+from costmodel.spec import Attention, Block, Infeasible, LatentAttention, Mlp, Plan, Recompute, Schedule
 from costmodel.spec.operations import DotProductAttention
 from costmodel.spec.shards import WHOLE, Shards
 from costmodel.terms import cp_exchange, saved_bytes, tp_collectives
@@ -62,6 +62,40 @@ def test_keys_and_values_go_round_the_ring():
     assert price.forward_s == pytest.approx(0.3 * 1.032e-3)
     assert price.backward_s == pytest.approx(0.6 * 2 * 1.032e-3)
     assert cp_exchange.price(view(BLOCK)).forward_s == 0
+
+
+@pytest.mark.parametrize("changes", [{"window": 2}, {"window": 2, "chunked": True}, {"reuses_kv": True}])
+def test_the_ring_carries_all_keys_and_values_in_every_layer(changes):
+    block = Block(hidden=8, mixer=BLOCK.mixer.model_copy(update=changes), feed_forward=BLOCK.feed_forward)
+    assert cp_exchange.price(view(block, cp=2)) == cp_exchange.price(view(BLOCK, cp=2))
+
+
+def test_latent_attention_passes_on_what_was_projected_up():
+    # DeepSeek-V3: 128 heads x (192 + 128) = 40,960 numbers a token. 2 of 4 tokens in 2 bytes: 163,840 bytes at 1e6
+    # bytes/s after 1 ms; with tp 2 half of it.
+    mixer = LatentAttention(
+        hidden=7168,
+        num_heads=128,
+        q_lora_rank=1536,
+        kv_lora_rank=512,
+        qk_nope_head_dim=128,
+        qk_rope_head_dim=64,
+        v_head_dim=128,
+    )
+    block = Block(hidden=7168, mixer=mixer, feed_forward=Mlp(hidden=7168, ffn_hidden=18432))
+    assert mixer.ring_width == 40960
+    assert cp_exchange.price(view(block, cp=2)).forward_s == pytest.approx(0.3 * (1e-3 + 0.16384))
+    assert cp_exchange.price(view(block, cp=2, tp=2)).forward_s == pytest.approx(0.3 * (1e-3 + 0.08192))
+
+
+def test_keys_that_an_index_picks_are_refused():
+    widths = {"hidden": 8, "kv_lora_rank": 4, "qk_nope_head_dim": 4, "qk_rope_head_dim": 2, "v_head_dim": 4}
+    mixer = LatentAttention(num_heads=2, index_heads=2, index_head_dim=4, index_topk=2, **widths)
+    block = Block(hidden=8, mixer=mixer, feed_forward=BLOCK.feed_forward)
+    plan = Plan(framework="plain", cp=2, cut=(4,), recompute_layers=(Recompute.NONE,) * 4)
+    refused = feasibility.context_splittable(model(block=block), workload(seq_len=8), plan)
+    assert refused is not None
+    assert refused.rule == "context_parallel_attention"
 
 
 def test_replicas_of_a_sequence_shard_the_optimizer_and_add_up_gradients():

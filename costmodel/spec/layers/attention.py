@@ -280,6 +280,11 @@ class Attention(Kind):
             length = seq_len % self.window if self.chunked else min(seq_len, self.window - 1)
         return length * (self.key_width + self.value_width)
 
+    @property
+    def ring_width(self) -> int | None:
+        """Keys and values, also of tokens beyond a window, or of an earlier layer: each layer has a ring of its own."""
+        return None if self.attends_elsewhere else self.key_width + self.value_width
+
     def splits(self) -> tuple[Split, ...]:
         """Heads, and key and value heads."""
         return (

@@ -36,9 +36,14 @@ class Kind(Spec):
     def state_values(self, seq_len: int) -> int:
         """Numbers that a sequence of `seq_len` tokens hands on to its next token: keys and values, or a state.
 
-        What a cache holds in generation, and what context parallelism passes on.
+        What a cache holds in generation.
         """
         return 0
+
+    @property
+    def ring_width(self) -> int | None:
+        """Numbers of a token, of all heads, that context-parallel ranks pass on; None where that is not known."""
+        return None
 
     def splits(self) -> tuple[Split, ...]:
         """Sizes that tensor parallelism divides."""

@@ -142,6 +142,11 @@ class LatentAttention(Kind):
         index = self.index_head_dim if self.index_heads else 0
         return seq_len * (self.kv_lora_rank + self.qk_rope_head_dim + index)
 
+    @property
+    def ring_width(self) -> int | None:
+        """Keys and values as they meet the queries, projected up. How picked keys would go round is not known."""
+        return None if self.index_heads else self.num_heads * (self.qk_head_dim + self.v_head_dim)
+
     def splits(self) -> tuple[Split, ...]:
         """Heads."""
         return (Split(SplitRule.HEADS, "num_attention_heads", self.num_heads),)
