@@ -10,14 +10,13 @@ from costmodel.spec import Recompute, Source
 def item(view: StageView) -> Moments:
     """In-flight micro-batches times what each layer keeps; a recomputed layer keeps its input, and while its
     backward runs everything it would have kept."""
-    kept_bytes, working_bytes, sources = 0, 0, [Source.ANALYTIC]
-    for price, mode, in_flight in zip(view.prices, view.recompute, view.in_flight_of_layers, strict=True):
+    kept = zip(view.kept_bytes_of_layers, view.in_flight_of_layers, strict=True)
+    kept_bytes = sum(size_bytes * in_flight for size_bytes, in_flight in kept)
+    working_bytes, sources = 0, [Source.ANALYTIC]
+    for price, mode in zip(view.prices, view.recompute, strict=True):
         sources.append(price.saved_source if price.saved_source is not Source.MEASURED else Source.ANALYTIC)
         if mode is Recompute.FULL:
-            kept_bytes += in_flight * price.input_bytes
             working_bytes = max(working_bytes, price.saved_bytes)
-        else:
-            kept_bytes += in_flight * price.saved_bytes
     return Moments(
         "activations",
         backward_start_bytes=kept_bytes + working_bytes,

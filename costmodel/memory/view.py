@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
+from itertools import islice, repeat
 
 from costmodel.price import LayerPrice
 from costmodel.schedules import in_flight
@@ -52,6 +52,18 @@ class StageView:
         return self.mesh.zero if self.mesh.num_replicas > 1 else 0
 
     @property
+    def kept_bytes_of_layers(self) -> tuple[int, ...]:
+        """What each layer keeps of a micro-batch in flight: its input alone where it is recomputed."""
+        return tuple(
+            price.input_bytes if mode is Recompute.FULL else price.saved_bytes
+            for price, mode in zip(self.prices, self.recompute, strict=True)
+        )
+
+    @property
+    def _chunk_sizes(self) -> tuple[int, ...]:
+        return self.chunk_sizes or (len(self.layers),)
+
+    @property
     def in_flight(self) -> int:
         """Micro-batches whose activations the stage holds at its peak; of several stages, its first one."""
         return self.in_flight_of_chunks[0]
@@ -59,17 +71,17 @@ class StageView:
     @cached_property
     def in_flight_of_chunks(self) -> tuple[int, ...]:
         """The same for each stage of the rank, when it holds most."""
-        mesh = self.mesh
+        mesh, kept = self.mesh, iter(self.kept_bytes_of_layers)
+        weights = tuple(sum(islice(kept, size)) for size in self._chunk_sizes)
         return tuple(
-            in_flight(mesh.schedule, chunk * mesh.pp + self.stage, mesh.pp, mesh.num_microbatches, mesh.vpp)
-            for chunk in range(mesh.vpp)
+            in_flight(mesh.schedule, chunk * mesh.pp + self.stage, mesh.pp, mesh.num_microbatches, weights)
+            for chunk in range(len(weights))
         )
 
     @property
     def in_flight_of_layers(self) -> Iterator[int]:
         """The same for each layer."""
-        sizes = self.chunk_sizes or (len(self.layers),)
-        for size, count in zip(sizes, self.in_flight_of_chunks, strict=True):
+        for size, count in zip(self._chunk_sizes, self.in_flight_of_chunks, strict=True):
             yield from repeat(count, size)
 
     @property

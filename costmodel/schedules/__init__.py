@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,8 +22,8 @@ class ScheduleKind:
     order: Callable[..., tuple[tuple[Action, ...], ...]]
     """(ranks, micro-batches, chunks of a rank) -> actions of each rank; chunks only where it has them."""
     in_flight: Callable[..., int]
-    """(stage, ranks, micro-batches, chunks) -> micro-batches whose activations the stage holds when its rank holds
-    most."""
+    """(stage, ranks, micro-batches, weights) -> micro-batches whose activations the stage holds when its rank holds
+    most; weights of a micro-batch in each chunk only where it has them."""
     bound_rows: Callable[..., tuple[BoundRow, ...]]
     """(ranks, micro-batches, chunks) -> rows that the simulated time never undercuts."""
     any_cut_bound_s: Callable[..., float]
@@ -61,11 +61,16 @@ def passes_of(schedule: Schedule, num_ranks: int, num_microbatches: int, num_chu
     return Passes.of(order_of(schedule, num_ranks, num_microbatches, num_chunks))
 
 
-def in_flight(schedule: Schedule, stage: int, num_ranks: int, num_microbatches: int, num_chunks: int = 1) -> int:
-    """Micro-batches whose activations a stage holds when its rank holds most; one where there is no pipeline."""
-    if num_ranks == 1 and num_chunks == 1:
+def in_flight(
+    schedule: Schedule, stage: int, num_ranks: int, num_microbatches: int, weights: Sequence[float] = (1,)
+) -> int:
+    """Micro-batches whose activations a stage holds when its rank holds most; one where there is no pipeline.
+
+    `weights` holds what a micro-batch takes in each chunk of the rank, in any unit.
+    """
+    if num_ranks == 1 and len(weights) == 1:
         return 1
-    chunks = (num_chunks,) if SCHEDULES[schedule].has_chunks else ()
+    chunks = (weights,) if SCHEDULES[schedule].has_chunks else ()
     return SCHEDULES[schedule].in_flight(stage, num_ranks, num_microbatches, *chunks)
 
 

@@ -6,7 +6,8 @@ Megatron-LM orders them, so that the number of micro-batches must be a multiple 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
 
 from costmodel.schedules.action import Action
 from costmodel.schedules.bounds import BoundRow
@@ -44,12 +45,37 @@ def _warmup(rank: int, num_ranks: int, num_microbatches: int, num_chunks: int) -
     return min(2 * (num_ranks - 1 - rank) + (num_chunks - 1) * num_ranks, num_microbatches * num_chunks)
 
 
-def in_flight(stage: int, num_ranks: int, num_microbatches: int, num_chunks: int = 1) -> int:
-    """Micro-batches whose activations a stage holds when its rank holds most: after the warm-up and one pass more."""
+def in_flight(stage: int, num_ranks: int, num_microbatches: int, weights: Sequence[float] = (1,)) -> int:
+    """Micro-batches whose activations a stage holds when its rank holds most; one of chunk c weighs `weights[c]`."""
     chunk, rank = divmod(stage, num_ranks)
-    total = num_microbatches * num_chunks
-    passes = min(_warmup(rank, num_ranks, num_microbatches, num_chunks) + 1, total)
-    return Counter(_turn(place, num_ranks, num_chunks)[0] for place in range(passes))[chunk]
+    return _held_at_peak(rank, num_ranks, num_microbatches, tuple(weights))[chunk]
+
+
+@lru_cache(maxsize=64)
+def _held_at_peak(rank: int, num_ranks: int, num_microbatches: int, weights: tuple[float, ...]) -> tuple[int, ...]:
+    """Micro-batches in each chunk of a rank at the first moment at which they weigh most.
+
+    The most passes are held after the warm-up and one pass more. From there on a backward pass takes the place of each
+    forward pass, by turns in other chunks, so that heavy chunks may hold more later. After a group of micro-batches
+    the turns come again.
+    """
+    num_chunks = len(weights)
+    warmup = _warmup(rank, num_ranks, num_microbatches, num_chunks)
+    held = [0] * num_chunks
+    for place in range(warmup):
+        held[_turn(place, num_ranks, num_chunks)[0]] += 1
+    peak = list(held)
+    steady = min(num_microbatches * num_chunks - warmup, num_ranks * num_chunks)
+    for place in range(steady):
+        held[_turn(warmup + place, num_ranks, num_chunks)[0]] += 1
+        if _weight(held, weights) > _weight(peak, weights):
+            peak = list(held)
+        held[num_chunks - 1 - _turn(place, num_ranks, num_chunks)[0]] -= 1
+    return tuple(peak)
+
+
+def _weight(held: Sequence[int], weights: Sequence[float]) -> float:
+    return sum(count * weight for count, weight in zip(held, weights, strict=True))
 
 
 def bound_rows(num_ranks: int, num_microbatches: int, num_chunks: int = 1) -> tuple[BoundRow, ...]:

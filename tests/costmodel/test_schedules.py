@@ -126,17 +126,28 @@ def test_interleaved_runs_every_pass_once_on_its_rank(grid):
         )
 
 
-@given(grid=grids)
-def test_interleaved_holds_most_as_it_says(grid):
+def most_held(actions, weights, num_ranks):
+    """What a rank holds at most, action by action, where a micro-batch of chunk c weighs `weights[c]`."""
+    held, most = 0, 0
+    for action in actions:
+        weight = weights[action.stage // num_ranks]
+        held += weight if action.kind == "F" else -weight
+        most = max(most, held)
+    return most
+
+
+@given(grid=grids, data=st.data())
+def test_interleaved_holds_most_as_it_says(grid, data):
     num_ranks, groups, num_chunks = grid
     num_microbatches = groups * num_ranks
+    weights = data.draw(st.lists(st.integers(0, 9), min_size=num_chunks, max_size=num_chunks))
     for rank, actions in enumerate(interleaved.order(num_ranks, num_microbatches, num_chunks)):
-        held, most = 0, 0
-        for action in actions:
-            held += 1 if action.kind == "F" else -1
-            most = max(most, held)
-        stages = range(rank, num_ranks * num_chunks, num_ranks)
-        assert most == sum(interleaved.in_flight(s, num_ranks, num_microbatches, num_chunks) for s in stages)
+        counts = [
+            interleaved.in_flight(chunk * num_ranks + rank, num_ranks, num_microbatches, weights)
+            for chunk in range(num_chunks)
+        ]
+        held = sum(count * weight for count, weight in zip(counts, weights, strict=True))
+        assert held == most_held(actions, weights, num_ranks)
 
 
 @given(data=st.data(), grid=grids, transfer=st.sampled_from([0.0, 0.1]))
@@ -159,5 +170,12 @@ def test_chunks_make_the_bubble_smaller():
 def test_activations_of_the_first_and_the_last_rank():
     # 4 ranks, 2 chunks: the first holds pp + (pp - 1) / v = 5.5 micro-batches of its layers, in chunks 2 x 5.5 = 11;
     # the last 1 / v + (v - 1) pp / v = 2.5, in chunks 1 + 4 = 5.
-    assert [interleaved.in_flight(stage, 4, 8, 2) for stage in (0, 4)] == [7, 4]
-    assert [interleaved.in_flight(stage, 4, 8, 2) for stage in (3, 7)] == [4, 1]
+    assert [interleaved.in_flight(stage, 4, 8, (1, 1)) for stage in (0, 4)] == [7, 4]
+    assert [interleaved.in_flight(stage, 4, 8, (1, 1)) for stage in (3, 7)] == [4, 1]
+
+
+def test_a_heavy_first_chunk_holds_more_later():
+    # 7 and 4 of weights 2 and 1 make 18. The first backward pass is one of the second chunk, the next forward pass one
+    # of the first: 8 and 3 make 19.
+    assert [interleaved.in_flight(stage, 4, 8, (2, 1)) for stage in (0, 4)] == [8, 3]
+    assert most_held(interleaved.order(4, 8, 2)[0], (2, 1), 4) == 19
