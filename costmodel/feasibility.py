@@ -179,16 +179,42 @@ def experts_splittable(model: ModelSpec, _workload: Workload, plan: Plan) -> Inf
 def chunks_in_turns(_model: ModelSpec, workload: Workload, plan: Plan) -> Infeasible | None:
     """Several stages on a rank need a schedule that takes them in turns, which takes groups of pp micro-batches."""
     has_chunks = SCHEDULES[plan.schedule].has_chunks
-    if plan.vpp > 1 and not has_chunks:
+    count = workload.global_batch // (plan.micro_batch * plan.dp)
+    if plan.vpp > 1 and plan.pp == 1:
+        said = f"vpp = {plan.vpp} gives a rank several stages of a pipeline, but pp is 1; use vpp = 1, or pp of 2"
+        needed, limit = plan.vpp, 1
+    elif plan.vpp > 1 and not has_chunks:
         said = f"vpp = {plan.vpp} puts several stages on a rank, but schedule {plan.schedule} has one; use interleaved"
+        needed, limit = plan.vpp, 1
     elif has_chunks and plan.vpp == 1:
         said = f"schedule {plan.schedule} takes several stages of a rank in turns, but vpp is 1; use 1f1b, or vpp of 2"
-    elif has_chunks and workload.global_batch // (plan.micro_batch * plan.dp) % plan.pp:
-        count = workload.global_batch // (plan.micro_batch * plan.dp)
+        needed, limit = 2, plan.vpp
+    elif has_chunks and count % plan.pp:
         said = f"schedule {plan.schedule} takes micro-batches in groups of pp = {plan.pp}, but there are {count}"
+        needed, limit = plan.pp, count
     else:
         return None
-    return Infeasible(rule="chunks_in_turns", sentence=said, needed=plan.pp, limit=plan.vpp)
+    return Infeasible(rule="chunks_in_turns", sentence=said, needed=needed, limit=limit)
+
+
+def planned_axes(_model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
+    """Degrees that plans are trained with or handed to a framework: the others are priced alone."""
+    expert_tp = plan.tp if plan.etp is None else plan.etp
+    degrees = (("cp", plan.cp, 1), ("ep", plan.ep, 1), ("etp", expert_tp, plan.tp), ("vpp", plan.vpp, 1))
+    for name, needed, limit in degrees:
+        if needed != limit:
+            said, remedy = f"{name} = {needed}", f"{name} = {limit}"
+            break
+    else:
+        if plan.tp == 1 or plan.sp:
+            return None
+        said, remedy, needed, limit = f"sp = false with tp = {plan.tp}", "sp = true, or tp = 1", plan.tp, 1
+    return Infeasible(
+        rule="planned_axes",
+        sentence=f"{said} is priced, but neither trained with nor handed to a framework yet; use {remedy}",
+        needed=needed,
+        limit=limit,
+    )
 
 
 def _attends_to_itself(layer: Layer) -> bool:

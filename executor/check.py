@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from costmodel.errors import BadInputError
+from costmodel.feasibility import planned_axes
 from costmodel.spec import PlanFile, Schedule
 from executor.models import HFCausalLM
 from executor.parallel.pipeline import SCHEDULES
@@ -17,11 +18,9 @@ def check_runnable(plan_file: PlanFile, model: HFCausalLM) -> None:
             f"plan: framework is {plan.framework!r}, but run trains native plans only; "
             f"export this one with `planner export`, or solve with --framework native"
         )
-    if plan.cp > 1 or plan.ep > 1 or plan.vpp > 1 or not plan.sp:
-        raise BadInputError(
-            f"plan: cp is {plan.cp}, ep {plan.ep}, vpp {plan.vpp} and sp {str(plan.sp).lower()}, but run trains with "
-            "1, 1, 1 and true"
-        )
+    refusal = planned_axes(plan_file.model, workload, plan)
+    if refusal is not None:
+        raise BadInputError(f"plan: {refusal.sentence}")
     if plan.schedule not in SCHEDULES:
         raise BadInputError(f"plan: schedule is {plan.schedule.value!r}, but run trains with {' and '.join(SCHEDULES)}")
     if len(plan.recompute_layers) != model.num_layers:

@@ -31,31 +31,10 @@ SINGLE_STREAM = Rule(
 KNOWN_LAYERS = Rule(
     "tensor_parallel_known_layers", "Layers known by tracing only are not split.", feasibility.splittable
 )
-
-
-def _planned_axes(_model: ModelSpec, _workload: Workload, plan: Plan) -> Infeasible | None:
-    if plan.ep > 1 or plan.etp not in (None, plan.tp):
-        what = f"ep = {plan.ep} with etp = {plan.etp or plan.tp}"
-    elif plan.cp > 1:
-        what = f"cp = {plan.cp}"
-    elif plan.vpp > 1:
-        what = f"vpp = {plan.vpp}"
-    elif plan.tp > 1 and not plan.sp:
-        what = "tensor parallelism without sequence parallelism"
-    else:
-        return None
-    return Infeasible(
-        rule="planned_axes",
-        sentence=f"{what} is priced, but not handed to a framework yet; use cp = 1, ep = 1, vpp = 1 and sp = true",
-        needed=plan.cp,
-        limit=1,
-    )
-
-
 PLANNED_AXES = Rule(
     "planned_axes",
     "Sequences are split by tensor-parallel ranks and by no others, experts as other layers are.",
-    _planned_axes,
+    feasibility.planned_axes,
 )
 BATCH_DIVIDES = Rule("batch_divides", "micro_batch x dp divides global_batch.", divisibility.batch)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from costmodel_samples import cluster, model, setting, workload
 
-from costmodel.feasibility import chunks_in_turns
+from costmodel.feasibility import chunks_in_turns, planned_axes
 from costmodel.predict import predict, timeline_of
 from costmodel.spec import Infeasible, Plan, Prediction, Recompute, Schedule, Workload
 from costmodel.stage_price import together
@@ -48,18 +48,44 @@ def test_the_timeline_has_every_stage():
 
 
 @pytest.mark.parametrize(
-    ("batch", "degrees", "said"),
+    ("batch", "degrees", "said", "numbers"),
     [
-        (4, {"vpp": 2, "cut": (2, 2, 2, 2)}, "but schedule 1f1b has one"),
-        (4, {"cut": (4, 4), "schedule": Schedule.INTERLEAVED}, "but vpp is 1"),
-        (3, {"vpp": 2, "cut": (2, 2, 2, 2), "schedule": Schedule.INTERLEAVED}, "in groups of pp = 2, but there are 3"),
+        (4, {"vpp": 4, "cut": (2, 2, 2, 2), "schedule": Schedule.INTERLEAVED}, "but pp is 1; use vpp = 1", (4, 1)),
+        (4, {"pp": 2, "vpp": 2, "cut": (2, 2, 2, 2)}, "but schedule 1f1b has one", (2, 1)),
+        (4, {"pp": 2, "cut": (4, 4), "schedule": Schedule.INTERLEAVED}, "but vpp is 1", (2, 1)),
+        (
+            3,
+            {"pp": 2, "vpp": 2, "cut": (2, 2, 2, 2), "schedule": Schedule.INTERLEAVED},
+            "in groups of pp = 2, but there are 3",
+            (2, 3),
+        ),
     ],
 )
-def test_schedules_and_stages_that_do_not_agree_are_refused(batch, degrees, said):
-    plan = Plan(framework="plain", pp=2, recompute_layers=NONE, **degrees)
+def test_schedules_and_stages_that_do_not_agree_are_refused(batch, degrees, said, numbers):
+    plan = Plan(framework="plain", recompute_layers=NONE, **degrees)
     refused = chunks_in_turns(OF.model, Workload(global_batch=batch, seq_len=4), plan)
     assert refused is not None
     assert said in refused.sentence
+    assert (refused.needed, refused.limit) == numbers
+
+
+@pytest.mark.parametrize(
+    ("degrees", "said", "numbers"),
+    [
+        ({"cp": 2}, "cp = 2 is priced, but neither trained with nor handed to a framework yet; use cp = 1", (2, 1)),
+        ({"ep": 4, "dp": 4}, "ep = 4 is priced", (4, 1)),
+        ({"tp": 2, "etp": 1}, "etp = 1 is priced, but neither trained with nor handed to a framework yet; "
+         "use etp = 2", (1, 2)),
+        ({"pp": 2, "vpp": 2, "cut": (2, 2, 2, 2)}, "vpp = 2 is priced", (2, 1)),
+        ({"tp": 2, "sp": False}, "sp = false with tp = 2 is priced", (2, 1)),
+    ],
+)  # fmt: skip
+def test_what_is_priced_alone_is_told_with_the_degree_at_fault(degrees, said, numbers):
+    plan = Plan(framework="plain", recompute_layers=NONE, **{"cut": (8,), **degrees})
+    refused = planned_axes(OF.model, OF.workload, plan)
+    assert refused is not None
+    assert refused.sentence.startswith(said)
+    assert (refused.needed, refused.limit) == numbers
 
 
 def test_one_stage_is_itself():

@@ -88,6 +88,7 @@ FOR_MEGATRON = tiny_plan().model_copy(update={"framework": "megatron"})
     ("plan", "parts", "sentence"),
     [
         (FOR_MEGATRON, {}, "run trains native plans only"),
+        (tiny_plan(tp=2).model_copy(update={"etp": 1}), {}, "etp = 1 is priced, but neither trained with"),
         (tiny_plan(micro_batch=3), {}, "global batch 8 is not a multiple of micro-batch 3"),
         (tiny_plan(pp=2, micro_batch=8), {}, "1f1b needs at least one micro-batch for each of its 2 stages"),
         (tiny_plan(tp=3), {}, "tp is 3, but the config's num_attention_heads is 8"),
