@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from costmodel.schedules import ONE_STAGE_A_RANK
 from costmodel.setting import Setting
 from costmodel.spec import (
     ClusterSpec,
@@ -22,7 +23,7 @@ ONLY_ONE = {"cp": 1, "ep": 1, "vpp": 1, "optimizer": "adamw", "method": "pretrai
 """Flags with a single value in this version, so that nothing was chosen where they are left out."""
 
 
-PLANNED_SCHEDULES = (Schedule.GPIPE, Schedule.ONE_F_ONE_B)
+PLANNED_SCHEDULES = ONE_STAGE_A_RANK
 """Schedules that are searched and handed to frameworks; more are priced."""
 
 
