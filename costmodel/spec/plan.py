@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from costmodel.spec.base import Document, fingerprint
 
@@ -46,12 +46,13 @@ class Plan(Document):
     framework: str = Field(min_length=1)
     tp: int = Field(default=1, ge=1)
     sp: bool = True
-    """Whether tensor-parallel ranks split the sequence where each would else hold all of it (arXiv 2205.05198)."""
+    """Whether tensor-parallel ranks split the sequence where each would else hold all of it (arXiv 2205.05198); true
+    for one rank."""
     cp: int = Field(default=1, ge=1)
     ep: int = Field(default=1, ge=1)
     """Expert parallelism, inside tp x cp x dp."""
     etp: int | None = Field(default=None, ge=1)
-    """Ranks over which the columns of each routed expert are split; None for `tp`."""
+    """Ranks over which the columns of each routed expert are split; None for as many as `tp`."""
     pp: int = Field(default=1, ge=1)
     vpp: int = Field(default=1, ge=1)
     """Stages of each pipeline rank: stage s is on rank s % pp."""
@@ -61,6 +62,17 @@ class Plan(Document):
     schedule: Schedule = Schedule.ONE_F_ONE_B
     cut: tuple[int, ...]
     recompute_layers: tuple[Recompute, ...]
+
+    @field_validator("sp")
+    @classmethod
+    def _split_of_one(cls, value: bool, info: ValidationInfo) -> bool:
+        # One rank has the whole sequence either way; one name keeps equal plans equal.
+        return value or info.data.get("tp") == 1
+
+    @field_validator("etp")
+    @classmethod
+    def _split_as_the_rest(cls, value: int | None, info: ValidationInfo) -> int | None:
+        return None if value == info.data.get("tp") else value
 
     @model_validator(mode="after")
     def _check(self) -> Self:

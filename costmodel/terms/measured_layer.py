@@ -51,7 +51,7 @@ def nearest(view: LayerView) -> Neighbour | None:
         return sample.layer != view.layer, abs(sample.tp - view.mesh.tp), abs(tokens - view.tokens)
 
     sample = min(candidates, key=distance)
-    mesh = replace(view.mesh, tp=sample.tp, sp=True, cp=1, micro_batch=sample.micro_batch)
+    mesh = replace(view.mesh, tp=sample.tp, sp=True, cp=1, ep=1, etp=None, micro_batch=sample.micro_batch)
     return Neighbour(sample, LayerView(view.setting, mesh, sample.layer, sample.seq_len))
 
 

@@ -7,6 +7,7 @@ from costmodel_samples import BLOCK, EMBEDDING, HEAD, cluster, layer_sample, pro
 
 from costmodel.layer_price import price_layer
 from costmodel.spec import Block, LayerSample, Mamba2, Precision, Source
+from costmodel.spec.shards import Shards
 from costmodel.terms import measured_layer
 from tests.samples.blocks import with_sizes
 
@@ -44,6 +45,13 @@ def test_the_nearest_sample_is_of_the_same_layer_then_shard_then_tokens():
     two, eight = layer_sample(BLOCK, 1, 1, 0, micro_batch=2), layer_sample(BLOCK, 1, 1, 0, micro_batch=8)
     assert chosen(BLOCK, eight, two, micro_batch=3) == two
     assert chosen(HEAD, same, wide) is None
+
+
+def test_a_neighbour_was_timed_with_all_experts_on_a_rank() -> None:
+    here = setting(profile=profile(layer_sample(BLOCK, 1, 1, 0)))
+    found = measured_layer.nearest(view(BLOCK, here, tp=2, cp=2, ep=4, etp=1, dp=4))
+    assert found is not None
+    assert found.view.mesh.shards == Shards()
 
 
 def test_what_the_formulas_miss_of_the_neighbour_they_miss_of_the_layer():

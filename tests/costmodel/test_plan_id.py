@@ -32,3 +32,12 @@ def test_only_other_values_than_the_default_make_another_plan() -> None:
     others = [plan.model_copy(update=update) for update in ({"sp": False}, {"etp": 1}, {"micro_batch": 2})]
     assert same.plan_id == plan.plan_id
     assert len({plan.plan_id, *(other.plan_id for other in others)}) == 4
+
+
+def test_words_that_say_the_same_make_one_plan() -> None:
+    layout = {"framework": "native", "dp": 2, "cut": (3,), "recompute_layers": (Recompute.NONE,) * 3}
+    # One rank cannot split a sequence; experts split as the rest is need no degree of their own.
+    assert Plan(sp=False, **layout) == Plan(**layout)
+    assert Plan(sp=False, **layout).plan_id == Plan(**layout).plan_id
+    assert Plan(tp=2, etp=2, **layout).plan_id == Plan(tp=2, **layout).plan_id
+    assert Plan(tp=2, sp=False, **layout).plan_id != Plan(tp=2, **layout).plan_id
