@@ -32,7 +32,7 @@ class Dense(Kind):
 
     def operations(self, batch: int, seq_len: int, shards: Shards = WHOLE) -> tuple[Operation, ...]:
         """One multiplication; an activation reads and writes the result."""
-        tokens = shards.tokens(batch, seq_len)
+        tokens = batch * seq_len
         moved = tokens * (self.out + (0 if self.norm is None else self.hidden))
         return (
             Gemm(tokens, self.out, self.hidden),
@@ -41,6 +41,4 @@ class Dense(Kind):
 
     def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """Input and output, and the input of the norm."""
-        return Saved(
-            values=float(shards.tokens(batch, seq_len) * (self.hidden * (1 if self.norm is None else 2) + self.out))
-        )
+        return Saved(values=float(batch * seq_len * (self.hidden * (1 if self.norm is None else 2) + self.out)))

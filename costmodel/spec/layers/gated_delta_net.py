@@ -60,7 +60,7 @@ class GatedDeltaNet(Kind):
         chunk (scores of keys with keys and with queries, inverse of a triangle applied to keys and values, output)
         and 3 k v for reading the state twice and writing it; two FLOP each.
         """
-        tokens, heads = shards.tokens(batch, seq_len), self.num_value_heads // shards.tp
+        tokens, heads = batch * seq_len, self.num_value_heads // shards.tp
         chunk = min(CHUNK, seq_len)
         scan_flop = 2.0 * tokens * heads * (1.5 * chunk * (self.key_dim + self.value_dim))
         scan_flop += 2.0 * tokens * heads * 3 * self.key_dim * self.value_dim
@@ -79,7 +79,7 @@ class GatedDeltaNet(Kind):
         widths = 3 * self.conv_width + 3 * self.value_width + 4 * self.num_value_heads
         chunks = batch * -(-seq_len // CHUNK)
         states = chunks * self.num_value_heads * self.key_dim * self.value_dim
-        return Saved(values=(shards.tokens(batch, seq_len) * widths + states) / shards.tp)
+        return Saved(values=(batch * seq_len * widths + states) / shards.tp)
 
     def state_values(self, seq_len: int) -> int:
         """The state of every head, and what the convolution looks back on."""

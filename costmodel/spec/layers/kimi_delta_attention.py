@@ -41,7 +41,7 @@ class KimiDeltaAttention(Kind):
         With chunks of c tokens and heads of width d, per token and head: 3 c d within the chunk and 3 d d for reading
         the state twice and writing it; two FLOP each. Decays only scale the factors.
         """
-        tokens, heads = shards.tokens(batch, seq_len), self.num_heads // shards.tp
+        tokens, heads = batch * seq_len, self.num_heads // shards.tp
         width, chunk = self.width // shards.tp, min(CHUNK, seq_len)
         scan_flop = 2.0 * tokens * width * 3 * (chunk + self.head_dim)
         return (
@@ -58,9 +58,7 @@ class KimiDeltaAttention(Kind):
         the gate, the output and the gated output, the write strength twice, and the latents; one state per chunk."""
         split = (9 + 2 + 3) * self.width + 2 * self.num_heads
         states = batch * -(-seq_len // CHUNK) * self.width * self.head_dim
-        return Saved(
-            values=shards.tokens(batch, seq_len) * (split / shards.tp + 2 * self.head_dim) + states / shards.tp
-        )
+        return Saved(values=batch * seq_len * (split / shards.tp + 2 * self.head_dim) + states / shards.tp)
 
     def state_values(self, seq_len: int) -> int:
         """The state of every head, and what the convolution looks back on."""

@@ -38,7 +38,7 @@ class LightningAttention(Kind):
 
         The norm over all heads needs one sum of squares of each token, which tensor-parallel ranks add up.
         """
-        tokens, width = shards.tokens(batch, seq_len), self.width // shards.tp
+        tokens, width = batch * seq_len, self.width // shards.tp
         block = min(self.block_size, seq_len)
         return (
             Gemm(tokens, 4 * width, self.hidden),
@@ -51,9 +51,7 @@ class LightningAttention(Kind):
     def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """Projections before and after their activation, output, normalised output and gated output."""
         blocks = batch * -(-seq_len // self.block_size)
-        return Saved(
-            values=(shards.tokens(batch, seq_len) * 10 * self.width + blocks * self.width * self.head_dim) / shards.tp
-        )
+        return Saved(values=(batch * seq_len * 10 * self.width + blocks * self.width * self.head_dim) / shards.tp)
 
     def state_values(self, seq_len: int) -> int:
         """A square matrix per head."""

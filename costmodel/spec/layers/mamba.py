@@ -52,7 +52,7 @@ class Mamba(Kind):
 
         B, C and the time step come out of all channels, so tensor-parallel ranks add up their shares.
         """
-        tokens, inner = shards.tokens(batch, seq_len), self.inner // shards.tp
+        tokens, inner = batch * seq_len, self.inner // shards.tp
         scan_width = 3 * inner + 2 * self.state_size
         small = self.time_step_rank + 2 * self.state_size
         return (
@@ -69,7 +69,7 @@ class Mamba(Kind):
     def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """Input and gate, convolved input, time step, scan output and gated output; B, C and the time step's latent."""
         small = self.time_step_rank + 2 * self.state_size
-        return Saved(values=shards.tokens(batch, seq_len) * (6 * self.inner / shards.tp + small))
+        return Saved(values=batch * seq_len * (6 * self.inner / shards.tp + small))
 
     def state_values(self, seq_len: int) -> int:
         """The state, and what the convolution looks back on."""

@@ -73,7 +73,7 @@ class Mamba2(Kind):
         two FLOP each.
         """
         tokens, heads, groups = (
-            shards.tokens(batch, seq_len),
+            batch * seq_len,
             self.num_heads // shards.tp,
             max(1, self.num_groups // shards.tp),
         )
@@ -95,7 +95,7 @@ class Mamba2(Kind):
         widths = self.projected_width + self.conv_width + 2 * self.inner
         chunks = batch * -(-seq_len // self.chunk_size)
         return Saved(
-            values=shards.tokens(batch, seq_len) * widths / shards.tp,
+            values=batch * seq_len * widths / shards.tp,
             fp32_values=chunks * self.inner * self.state_size / shards.tp,
         )
 

@@ -52,7 +52,7 @@ class Stem(Kind):
         """Each convolution is a multiplication of its unfolded input. Pixels and frames, which the first one reads,
         need no gradient."""
         tokens = batch * max(1, seq_len - self.num_extra_tokens)
-        moved = shards.tokens(batch, seq_len) * self.hidden
+        moved = batch * seq_len * self.hidden
         return (
             *(
                 Gemm(tokens * one.outputs_per_token, one.out, one.fan_in, num_gradients=1 if place == 0 else 2)
@@ -64,6 +64,4 @@ class Stem(Kind):
     def saved(self, batch: int, seq_len: int, shards: Shards, stack: SoftwareStack) -> Saved:
         """The unfolded input and the output of each convolution, and the input of the norm."""
         per_token = sum(one.outputs_per_token * (one.fan_in + one.out) for one in self.filters)
-        return Saved(
-            values=float(shards.tokens(batch, seq_len) * (per_token + (0 if self.norm is None else self.hidden)))
-        )
+        return Saved(values=float(batch * seq_len * (per_token + (0 if self.norm is None else self.hidden))))
