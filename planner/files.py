@@ -58,7 +58,7 @@ def is_there(path: Path, what: str) -> bool:
     try:
         path.lstat()
     except PermissionError as error:
-        raise BadInputError(f"{what} {path}: cannot be read: {_reason(error)}") from None
+        raise BadInputError(f"{what} {_shown(path)}: cannot be read: {_reason(error)}") from None
     except (OSError, ValueError):
         return False
     return True
@@ -108,16 +108,16 @@ def check_writable(
     except (FileNotFoundError, NotADirectoryError):
         mode = None
     except OSError as error:
-        raise BadInputError(f"output {path}: cannot be written: {_reason(error)}; {remedy}") from None
+        raise BadInputError(f"output {_shown(path)}: cannot be written: {_reason(error)}; {remedy}") from None
     if mode is not None and not stat.S_ISREG(mode):
-        raise BadInputError(f"output {path}: is not a regular file; {remedy}")
+        raise BadInputError(f"output {_shown(path)}: is not a regular file; {remedy}")
     if not target.parent.is_dir():
-        raise BadInputError(f"output {path}: the folder {target.parent} does not exist; create it or {remedy}")
+        raise BadInputError(f"output {_shown(path)}: the folder {target.parent} does not exist; create it or {remedy}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise BadInputError(f"output {path}: the folder {target.parent} cannot be written; {remedy}")
+        raise BadInputError(f"output {_shown(path)}: the folder {target.parent} cannot be written; {remedy}")
     if mode is not None and not force and not _holds(target, path, may_replace):
         overwrite = "" if force is None else ", or --force to overwrite it"
-        raise BadInputError(f"output {path}: holds something else already; {remedy}{overwrite}")
+        raise BadInputError(f"output {_shown(path)}: holds something else already; {remedy}{overwrite}")
 
 
 def _holds(target: Path, path: Path, is_kind: Callable[[str], bool]) -> bool:
@@ -125,7 +125,7 @@ def _holds(target: Path, path: Path, is_kind: Callable[[str], bool]) -> bool:
         with target.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise BadInputError(f"output {path}: cannot be read before it is replaced: {_reason(error)}") from None
+        raise BadInputError(f"output {_shown(path)}: cannot be read before it is replaced: {_reason(error)}") from None
     return len(data) <= MAX_FILE_BYTES and is_kind(data.decode("utf-8", errors="replace"))
 
 
@@ -155,15 +155,15 @@ def write_text(path: Path, text: str) -> None:
         temporary.replace(target)
         temporary = None
     except OSError as error:
-        raise BadInputError(f"output {path}: cannot be written: {_reason(error)}") from None
+        raise BadInputError(f"output {_shown(path)}: cannot be written: {_reason(error)}") from None
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
 
 
 def _shown(path: Path) -> str:
-    """`path` in a sentence: its ends where it is too long to be one."""
-    text = str(path)
+    """`path` in a sentence: quoted where it cannot be printed, and its ends where it is too long to be one."""
+    text = str(path) if str(path).isprintable() else repr(str(path))
     return text if len(text) <= MAX_SHOWN_PATH else f"{text[:120]}...{text[-120:]}"
 
 

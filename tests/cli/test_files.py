@@ -158,6 +158,11 @@ def test_a_path_of_any_length_is_named_by_its_ends(tmp_path: Path) -> None:
     assert "last: cannot be read" in said
 
 
+def test_a_path_that_cannot_be_printed_is_quoted(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"^file '.*/a\\nb': no such file$"):
+        files.read_text(tmp_path / "a\nb", "file")
+
+
 @pytest.mark.parametrize(
     ("content", "named"),
     [
