@@ -29,7 +29,7 @@ def replace_values(rng: random.Random, content: bytes) -> bytes | None:
         if rng.random() < 0.1 and isinstance(holder, dict):
             holder.pop(key, None)
         elif rng.random() < 0.03 and isinstance(holder, dict):
-            holder[str(key) + "x" * 3000] = holder.pop(key)
+            holder[str(key) + "x" * 3000] = holder.pop(key, None)
         else:
             holder[key] = copy.deepcopy(rng.choice(VALUES))
     # YAML takes what JSON writes.
