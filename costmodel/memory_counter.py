@@ -24,7 +24,7 @@ class MemoryCounter(StrEnum):
     NVIDIA_SMI = "nvidia-smi"
     """All of the process, its context and the communication library with it."""
     UNKNOWN = "unknown"
-    """A figure that does not say; most are of tensors."""
+    """A figure that does not say; taken as that of tensors."""
 
 
 class MemoryRank(StrEnum):

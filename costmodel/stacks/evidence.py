@@ -1,7 +1,8 @@
 """What the constants of a stack rest on: a framework's own code, published runs, or an assumption.
 
-What a constant means stands beside its field in `costmodel.spec.stack`. A stack belongs to a framework of which many
-sources publish runs; none belongs to a source, and none to a run.
+What a constant means stands beside its field in `costmodel.spec.stack`. A stack belongs to a framework, none to a run.
+Of one framework, llm-foundry, a single source publishes runs: what it alone set is not taken for evidence on it, since
+`KnownStack.without` takes it away.
 """
 
 from __future__ import annotations
@@ -23,6 +24,27 @@ class Basis:
 
 CODE = Basis("what the framework's code does")
 ASSUMED = Basis("assumed: no published run shows it alone")
+
+
+BY_CODE: Mapping[str, Basis] = dict.fromkeys(
+    (
+        "norm_keeps_fp32_copy",
+        "mlp_activation_fused",
+        "gathered_input_saved",
+        "grad_bytes_per_param",
+        "weights_stored_in_fp32",
+        "gradients_preallocated",
+        "pipeline_buffer_per_microbatch",
+        "logits_bytes_per_logit",
+        "score_bytes_kept",
+        "attention_time_factor",
+        "reduces_whole_gradients_each_microbatch",
+        "copies_around_sharded_weights",
+        "recompute_stops_early",
+    ),
+    CODE,
+)
+"""What most frameworks' code decides by itself; a stack names what rests on something else."""
 
 
 def runs(*sources: str) -> Basis:

@@ -7,7 +7,7 @@ gradient reduction stays exposed. Host time per layer is assumed: no undisturbed
 from __future__ import annotations
 
 from costmodel.spec import Precision, SoftwareStack
-from costmodel.stacks.evidence import ASSUMED, CODE, KnownStack, runs
+from costmodel.stacks.evidence import ASSUMED, BY_CODE, CODE, KnownStack, runs
 
 MEGATRON_CORE = SoftwareStack(
     name="megatron-core",
@@ -33,22 +33,11 @@ MEGATRON_CORE = SoftwareStack(
 KNOWN_MEGATRON_CORE = KnownStack(
     MEGATRON_CORE,
     {
+        **BY_CODE,
         "elementwise_traffic_factor": runs("dgxc", "mbridge", "nemo", "simumax"),
-        "norm_keeps_fp32_copy": CODE,
-        "mlp_activation_fused": CODE,
-        "gathered_input_saved": CODE,
-        "grad_bytes_per_param": CODE,
-        "weights_stored_in_fp32": CODE,
-        "gradients_preallocated": CODE,
-        "pipeline_buffer_per_microbatch": CODE,
         "logits_bytes_per_logit": runs("simumax"),
-        "score_bytes_kept": CODE,
-        "attention_time_factor": CODE,
         "grad_reduce_overlap_frac": runs("dgxc", "mbridge", "nemo"),
         "param_gather_overlap_frac": runs("dgxc", "mbridge", "nemo"),
-        "reduces_whole_gradients_each_microbatch": CODE,
-        "copies_around_sharded_weights": CODE,
-        "recompute_stops_early": CODE,
         "launch_s_per_layer": ASSUMED,
         "tensor_dispatch_s_per_pass": CODE,
         "step_overhead_s": runs("vtrain-single"),

@@ -10,7 +10,7 @@ eager FSDP support (2.25 times the least element-wise traffic, hardly any overla
 from __future__ import annotations
 
 from costmodel.spec import Precision, SoftwareStack
-from costmodel.stacks.evidence import ASSUMED, CODE, Basis, KnownStack, runs
+from costmodel.stacks.evidence import ASSUMED, BY_CODE, Basis, KnownStack, runs
 
 NATIVE_CUDA = SoftwareStack(
     name="native-cuda",
@@ -55,22 +55,10 @@ _LOCAL = Basis("what runs of our own on CPU ranks showed (benchmarks/results/loc
 KNOWN_NATIVE_CUDA = KnownStack(
     NATIVE_CUDA,
     {
+        **BY_CODE,
         "elementwise_traffic_factor": runs("llmf", "xtuner"),
-        "norm_keeps_fp32_copy": CODE,
-        "mlp_activation_fused": CODE,
-        "gathered_input_saved": CODE,
-        "grad_bytes_per_param": CODE,
-        "weights_stored_in_fp32": CODE,
-        "gradients_preallocated": CODE,
-        "pipeline_buffer_per_microbatch": CODE,
-        "logits_bytes_per_logit": CODE,
-        "score_bytes_kept": CODE,
-        "attention_time_factor": CODE,
         "grad_reduce_overlap_frac": runs("llmf", "xtuner"),
         "param_gather_overlap_frac": runs("llmf", "xtuner"),
-        "reduces_whole_gradients_each_microbatch": CODE,
-        "copies_around_sharded_weights": CODE,
-        "recompute_stops_early": CODE,
         "launch_s_per_layer": runs("vtrain-single"),
         "tensor_dispatch_s_per_pass": ASSUMED,
         "step_overhead_s": runs("vtrain-single"),

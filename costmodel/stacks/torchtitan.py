@@ -7,7 +7,7 @@ storage and fp32 gradient reduction are FSDP2's. Overlap is that of published FS
 from __future__ import annotations
 
 from costmodel.spec import Precision, SoftwareStack
-from costmodel.stacks.evidence import ASSUMED, CODE, KnownStack, runs
+from costmodel.stacks.evidence import ASSUMED, BY_CODE, CODE, KnownStack, runs
 
 TORCHTITAN = SoftwareStack(
     name="torchtitan",
@@ -33,22 +33,10 @@ TORCHTITAN = SoftwareStack(
 KNOWN_TORCHTITAN = KnownStack(
     TORCHTITAN,
     {
+        **BY_CODE,
         "elementwise_traffic_factor": runs("dgxc", "mbridge", "nemo", "simumax"),
-        "norm_keeps_fp32_copy": CODE,
-        "mlp_activation_fused": CODE,
-        "gathered_input_saved": CODE,
-        "grad_bytes_per_param": CODE,
-        "weights_stored_in_fp32": CODE,
-        "gradients_preallocated": CODE,
-        "pipeline_buffer_per_microbatch": CODE,
-        "logits_bytes_per_logit": CODE,
-        "score_bytes_kept": CODE,
-        "attention_time_factor": CODE,
         "grad_reduce_overlap_frac": runs("llmf", "xtuner"),
         "param_gather_overlap_frac": runs("llmf", "xtuner"),
-        "reduces_whole_gradients_each_microbatch": CODE,
-        "copies_around_sharded_weights": CODE,
-        "recompute_stops_early": CODE,
         "launch_s_per_layer": ASSUMED,
         "tensor_dispatch_s_per_pass": CODE,
         "step_overhead_s": runs("vtrain-single"),
