@@ -1,4 +1,4 @@
-"""Every constant of a stack says what it rests on, and none is a source's own."""
+"""Every constant of a stack says what it rests on, and one stack alone is of a single source's framework."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 from costmodel.spec import SoftwareStack
 from costmodel.stacks import GENERIC, KNOWN_STACKS, KnownStack
 from costmodel.stacks.evidence import CODE, runs
+from planner.validation.configuration import Configuration
+from planner.validation.frameworks import framework_of
 from planner.validation.scores.sources import source_of
 from tests.validation.sample_runs import carried
 
@@ -42,6 +44,16 @@ def test_every_constant_says_what_it_rests_on(known: KnownStack) -> None:
 def test_no_stack_and_no_field_belongs_to_a_source() -> None:
     names = {known.stack.name for known in KNOWN_STACKS} | FIELDS
     assert not {name for name in names if name.replace("_", "-") in SOURCES}
+
+
+def test_one_stack_alone_stands_for_a_single_source() -> None:
+    """llm-foundry, of which nobody else publishes runs; its evidence says so."""
+    sources: dict[str, set[str]] = {}
+    for row in carried():
+        run = Configuration.from_cells(row)
+        if isinstance(run, Configuration):
+            sources.setdefault(framework_of(run).stack.name, set()).add(source_of(row["id"]))
+    assert {stack for stack, found in sources.items() if len(found) == 1} == {"llm-foundry"}
 
 
 def test_without_a_source_what_it_alone_set_is_generic() -> None:
