@@ -5,24 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from written_cluster import load
 
 from costmodel.collectives import by_formula, tables
 from costmodel.errors import BadInputError
 from costmodel.spec import Collective, Device
 from planner.clusters.presets import gpu_names
-from planner.clusters.read import LoadedCluster, load_cluster
+from planner.clusters.read import load_cluster
 
 NODE = "{name: node, num_devices: 8, link: nvlink, bandwidth_bytes_per_s: 300 GB/s, latency_s: 3 us}"
 OUTER = "{name: network, num_devices: 16, link: roce, bandwidth_bytes_per_s: 20 GB/s, latency_s: 14 us}"
 TIERS = f"device: h100-sxm\nnum_nodes: 2\ntiers: [{NODE}, {OUTER}]\n"
 LINK = "bandwidth_bytes_per_s: 1 GB/s, latency_s: 5 us"
 TOPOLOGY = Path(__file__).parent / "topology" / "h100x8_nv18_nvswitch_no_nics.txt"
-
-
-def load(folder: Path, text: str, num_gpus: int | None = None) -> LoadedCluster:
-    path = folder / "cluster.yaml"
-    path.write_text(text, encoding="utf-8")
-    return load_cluster(str(path), num_gpus)
 
 
 def at_sites(*sites: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from written_cluster import load
 
 from costmodel.errors import BadInputError
 from costmodel.spec import ClusterSpec, LinkKind, Precision
@@ -18,12 +19,6 @@ TWO_SITES = (
     "{num_nodes: 1, device: h100-sxm, num_devices: 8, site: b}]\n"
 )
 RATES = "name: of our own, pcie_bytes_per_s: 31 GB/s, peer_link_bytes_per_s: 20 GB/s"
-
-
-def load(folder: Path, text: str, num_gpus: int | None = None) -> LoadedCluster:
-    path = folder / "cluster.yaml"
-    path.write_text(text, encoding="utf-8")
-    return load_cluster(str(path), num_gpus)
 
 
 def with_topology(folder: Path, sample: str, device: str = "a100-pcie-80gb", more: str = "") -> ClusterSpec:

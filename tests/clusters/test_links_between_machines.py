@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from written_cluster import load
 
 from costmodel.errors import BadInputError
 from costmodel.spec import Source
@@ -16,12 +17,6 @@ OWN = (
     "{name: Mine, kind: cuda, peak_flop_per_s: {bf16: 1 TFLOP/s}, memory_bytes: 8 GiB, mem_bandwidth_bytes_per_s: "
     "1 TB/s}"
 )
-
-
-def load(folder: Path, text: str, num_gpus: int | None = None) -> LoadedCluster:
-    path = folder / "cluster.yaml"
-    path.write_text(text, encoding="utf-8")
-    return load_cluster(str(path), num_gpus)
 
 
 def nodes(*entries: str) -> str:

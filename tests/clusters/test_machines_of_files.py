@@ -6,23 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from written_cluster import load
 
 from costmodel.errors import BadInputError
 from costmodel.spec import ClusterSpec, LinkKind, Node, NodeGroup, PathKind, Source, Tier
 from planner.clusters.presets import preset_data
-from planner.clusters.read import LoadedCluster, load_cluster
+from planner.clusters.read import load_cluster
 
 OWN = (
     "{name: Mine, kind: cuda, peak_flop_per_s: {bf16: 1 TFLOP/s}, memory_bytes: 8 GiB, mem_bandwidth_bytes_per_s: "
     "1 TB/s, peer_link_bytes_per_s: 20 GB/s, pcie_bytes_per_s: 30 GB/s}"
 )
 NETWORK = "network: {link: roce, bandwidth_bytes_per_s: 10 GB/s, latency_s: 10 us}\n"
-
-
-def load(folder: Path, text: str, num_gpus: int | None = None) -> LoadedCluster:
-    path = folder / "cluster.yaml"
-    path.write_text(text, encoding="utf-8")
-    return load_cluster(str(path), num_gpus)
 
 
 def matrix(*rows: str) -> str:

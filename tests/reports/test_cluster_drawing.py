@@ -11,6 +11,15 @@ from costmodel.spec import ClusterSpec, LinkKind, Nics, Node, NodeGroup, Source,
 from reports.cluster_drawing import draw_cluster
 from reports.svg import standalone
 
+ISLAND = Tier(
+    name="island",
+    num_devices=2,
+    link=LinkKind.NVLINK,
+    bandwidth_bytes_per_s=1e11,
+    latency_s=1e-6,
+    source=Source.ASSUMED,
+)
+
 
 def texts(cluster: ClusterSpec, *, narrow: bool = False) -> list[str]:
     drawing = draw_cluster(cluster)
@@ -51,15 +60,7 @@ def test_machines_of_every_kind_are_drawn() -> None:
 
 
 def test_inner_units_are_framed() -> None:
-    pair = Tier(
-        name="island",
-        num_devices=2,
-        link=LinkKind.NVLINK,
-        bandwidth_bytes_per_s=1e11,
-        latency_s=1e-6,
-        source=Source.ASSUMED,
-    )
-    plain, framed = h100s(16), h100s(16).with_tiers(pair, *h100s(16).tiers)
+    plain, framed = h100s(16), h100s(16).with_tiers(ISLAND, *h100s(16).tiers)
     assert draw_cluster(framed).wide.count("<path") - draw_cluster(plain).wide.count("<path") >= 8
 
 
@@ -101,15 +102,7 @@ def placed(picture: str) -> list[tuple[float, float, float, float]]:
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("num_gpus", [8, 16, 2048])
 def test_texts_are_large_enough_and_lie_beside_one_another(narrow: bool, num_gpus: int) -> None:
-    island = Tier(
-        name="island",
-        num_devices=2,
-        link=LinkKind.NVLINK,
-        bandwidth_bytes_per_s=1e11,
-        latency_s=1e-6,
-        source=Source.ASSUMED,
-    )
-    drawing = draw_cluster(h100s(num_gpus).with_tiers(island, *h100s(num_gpus).tiers))
+    drawing = draw_cluster(h100s(num_gpus).with_tiers(ISLAND, *h100s(num_gpus).tiers))
     boxes = placed(standalone(drawing.narrow if narrow else drawing.wide))
     for index, (left, right, y, size) in enumerate(boxes):
         for other_left, other_right, other_y, _ in boxes[:index]:
